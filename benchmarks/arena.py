@@ -2,7 +2,7 @@
 
     python benchmarks/arena.py [--budget NODES] [--capacity N] [FILE.csv ...]
 
-Without files, those in ../shared/minimalloc.
+Without files, the problems are those in ../shared/minimalloc.
 """
 
 import argparse

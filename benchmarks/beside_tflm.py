@@ -2,8 +2,8 @@
 
 For every .tflite file in FOLDER that both read, such as those of strangers.toml: the bytes that TFLM's
 interpreter allocates for activations and kernel scratch (as in benchmarks/peers; its own structures are not
-counted), and the arenas of the default plan and of the plan for the least RAM, which count the same. All are
-for this machine, with plain kernels. The image may be overwritten in all of them.
+counted), and the arenas of the default plan and of the plan with the least RAM, which count the same things.
+All of them are for this machine, with plain kernels. The input image may be overwritten in all of them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Arenas = tuple[int, int, int]  # TFLM's, the default plan's, the least
 
 
 def arenas(path: Path) -> Arenas | str:
-    """Returns the bytes of the three arenas, or who refuses the file."""
+    """Returns the bytes of the three arenas, or which program refuses the file."""
     request = {"kind": "plan", "model": str(path.resolve()), "board": "host"}
     try:
         plans = [handle({**request, "options": {"objective": one}}) for one in ("cost", "ram")]
@@ -51,7 +51,7 @@ def summary(found: Sequence[Arenas]) -> list[str]:
 
 
 def main() -> None:
-    """Prints the table, the files whose arena is above TFLM's, and how many files are refused by whom."""
+    """Prints the table, the files whose arena is above TFLM's, and how many files each program refuses."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -3,8 +3,8 @@
     python benchmarks/board_sources.py FOLDER           # a checkout or a bare clone in FOLDER/OWNER+NAME
 
 board_sources.toml says which file describes which board. A memory is `same` if it is a region of the file, or
-several that adjoin; `part` if it lies within them (a boot loader has the rest, or the board
-divides it); `other` if it is not in the file. Nothing of the files is kept.
+several regions that adjoin; `part` if it lies within them (a boot loader has the rest, or the board divides
+it); `other` if it is not in the file. Nothing of the files is kept.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _REGION = re.compile(r"(?s)  - !\w+\n.*?start: (\w+)\s+end: (\w+)")
 
 
 def read_file(folder: Path, repository: str, name: str) -> bytes | None:
-    """Returns a file of a checkout, or of the newest commit of a bare clone; None if it is not there."""
+    """Returns a file of a checkout, or of the newest commit of a bare clone; None if it does not exist."""
     home = folder / repository.replace("/", "+")
     if (home / name).is_file():
         return (home / name).read_bytes()
@@ -42,7 +42,10 @@ def read_file(folder: Path, repository: str, name: str) -> bytes | None:
 
 
 def spans(name: str, data: bytes, chip: str) -> list[Span]:
-    """Returns the memories that a file describes. Raises BuildtoolError."""
+    """Returns the memories of a `chip` that a vendor's file describes.
+
+    Raises BuildtoolError if the file cannot be read.
+    """
     if name.endswith(".yaml"):
         text = data.decode()
         bodies = [body for found, body in _CHIP.findall(text) if found == chip]
@@ -54,7 +57,7 @@ def spans(name: str, data: bytes, chip: str) -> list[Span]:
 
 
 def unions(regions: Sequence[Span]) -> set[Span]:
-    """Returns every region, and every run of regions that adjoin."""
+    """Returns every region, and the union of every sequence of regions that adjoin."""
     found = set(regions)
     while more := {(a, d) for a, b in found for c, d in regions if b == c} - found:
         found |= more
@@ -62,7 +65,7 @@ def unions(regions: Sequence[Span]) -> set[Span]:
 
 
 def verdict(memory: Memory, known: set[Span]) -> str:
-    """Returns how the memory is in the file."""
+    """Returns whether the memory is `same`, `part` or `other`, as the module's docstring says."""
     low, high = memory.base, memory.base + memory.size
     if (low, high) in known:
         return "same"
@@ -70,7 +73,7 @@ def verdict(memory: Memory, known: set[Span]) -> str:
 
 
 def compare(folder: Path) -> Iterator[tuple[str, str, dict[str, list[str]]]]:
-    """Yields a board, its source, and the board's memories by verdict, for every file that is there."""
+    """Yields a board, its source, and its memories by verdict, for every vendor's file that exists."""
     for source in tomllib.loads(SOURCES.read_text())["source"]:
         for board, place in source["files"].items():
             name, _, chip = place.partition("#")

@@ -1,7 +1,7 @@
 """Plans, links, runs and compares a network on every board: `python -m benchmarks.board_table`.
 
-The network is ds_cnn, in the least memory where its fastest plan does not fit, or a dense layer where no plan
-of it fits. It takes minutes.
+The network is ds_cnn. It has the least memory on boards that its fastest plan does not fit; on boards that no
+plan of it fits, the network is a dense layer. It takes minutes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LEAST = {"objective": "ram", "image": "stream"}
 
 
 def dense(folder: Path) -> str:
-    """Writes a network of one dense layer; returns its path."""
+    """Writes a network of one dense layer to a file; returns the file's path."""
     net = NetBuilder(4, "dense")
     path = folder / "dense.tflite"
     path.write_bytes(write_model(net.graph([net.dense(net.input((1, 24)), 3)])))
@@ -38,7 +38,7 @@ def machine(name: str) -> str:
 
 
 def row(name: str, small: str, session: Session) -> list[str]:
-    """Returns a board's line: how far its program came."""
+    """Returns a board's row: how far the network came on it. `small` is the file of the dense layer."""
     board = load_board(name)
     head = [name, board.title, ", ".join(board.toolchains)]
     for network, options in (("ds_cnn", {}), ("ds_cnn", LEAST), (small, {})):

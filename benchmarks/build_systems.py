@@ -2,12 +2,12 @@
 
     python benchmarks/build_systems.py [SYSTEM…] [--runs N]
 
-The projects are those in examples/, in folders of their own. Their program for this machine is built from
-nothing; with nothing changed; with other weights of the same network; with a limit on RAM that changes the
-plan; with another main.c. "Without buildtool" is a project of the same build system with the same C in it as
-plain sources. Bazel's server and buildtool's daemon run all the time, as they do for users; the cache on disk
-begins empty. Times are medians, in CPU seconds of all processes, servers included, so that they are similar
-on a busy machine; the first build is one run.
+The projects are those in examples/, in folders of their own. Their program for this machine is built in five
+states: from nothing; with nothing changed; with other weights of the same network; with a limit on RAM that
+changes the plan; with another main.c. "Without buildtool" is a project of the same build system that has the
+same C as plain sources. Bazel's server and buildtool's daemon run all the time, as they do for users; the
+cache on disk is empty at first. Times are medians, in CPU seconds of all processes, servers included, so that
+they are similar on a busy machine; the first build is one run.
 """
 
 from __future__ import annotations
@@ -41,9 +41,10 @@ Actions = Counter[str]
 class Project:
     """A project in a folder, and how to build it.
 
-    `words`: the command that builds it. `patterns`: for each action, what its lines in the output look like.
-    `before`: commands that run before each build. `ending`: the command that stops a server of the build
-    system.
+    - `words`: the command that builds it.
+    - `patterns`: for each action, what its lines in the output look like.
+    - `before`: commands that run before each build.
+    - `ending`: the command that stops a server of the build system.
     """
 
     name: str
@@ -66,7 +67,7 @@ class Project:
         return seconds, counts
 
     def change(self, what: str, turn: int) -> None:
-        """Makes a change in the project's files, a different one for each `turn`."""
+        """Makes the change `what` in the project's files, a different one for each `turn`."""
         if what == "weights":
             (self.folder / "net.tflite").write_bytes(zoo.build(f"ds_cnn:seed={turn + 1}"))
         elif what == "RAM limit":
@@ -100,7 +101,7 @@ class Project:
 
 
 def cpu_seconds() -> float:
-    """Returns the CPU time of all processes that were started from here and ended, and of the servers.
+    """Returns the CPU time of the servers, and of all other processes started here that have ended.
 
     The servers are the living processes that have this benchmark's cache in their environment.
     """
@@ -128,9 +129,9 @@ def environment() -> dict[str, str]:
 
 
 def copied(example: str, folder: Path, edits: Mapping[str, tuple[str, str]]) -> Path:
-    """Copies an example to `folder`, with a model file.
+    """Copies an example to `folder`, with a model file; returns the folder.
 
-    `edits`: for each file, an old text and its replacement.
+    `edits` has for each file an old text and its replacement.
     """
     shutil.copytree(EXAMPLES / example, folder)
     (folder / "net.tflite").write_bytes(zoo.build("ds_cnn"))
@@ -214,7 +215,7 @@ def configured(project: Project, generator: str, more: list[str]) -> Project:
 
 
 def bazel(folder: Path) -> Project:
-    """Returns a Bazel workspace with buildtool's rules; actions run in the sandbox, as is Bazel's default."""
+    """Returns a Bazel workspace with buildtool's rules. Actions run in the sandbox, Bazel's default."""
     edit = ('model = "ds_cnn",', f'model = "net.tflite",\n    ram = "{ROOMY}",')
     copied("bazel_firmware", folder, {"BUILD.bazel": edit})
     return started(folder, "BUILD.bazel")
@@ -296,14 +297,14 @@ def make(folder: Path) -> Project:
 
 
 def plain_make(folder: Path) -> Project:
-    """Returns the same project, for which the bundle is written only once."""
+    """Returns the project of `make`, but its bundle is written only once."""
     project = make(folder)
     run(["sh", "bundle.sh"], folder)
     return Project(project.name, folder, project.words, project.patterns, "")
 
 
 def bundled(folder: Path) -> None:
-    """Makes a folder with the sources of the application and a bundle of the network."""
+    """Fills a folder with the sources of the application and a bundle of the network."""
     folder.mkdir()
     for name in ("main.c", "print.h", "print_host.c"):
         shutil.copy(EXAMPLES / "keyword_firmware" / name, folder)
@@ -390,7 +391,7 @@ SYSTEMS: dict[str, tuple[Make, Make]] = {
 
 
 def measured(project: Project, changes: tuple[str, ...], runs: int) -> dict[str, str]:
-    """Returns for each change one table cell: the median of the seconds, and the actions that ran."""
+    """Returns one table cell for each change: the median of the seconds, and the actions that ran."""
     cells = {}
     try:
         for change in changes:

@@ -1,12 +1,13 @@
 """Builds and runs the packages of `buildtool build --bundle=SYSTEM` with the real systems; prints a table.
 
-    python -m benchmarks.bundles --riot RIOT --pico-sdk PICO --rp2040js RP2040JS --idf IDF \
+    python -m benchmarks.bundles --riot RIOT --pico-sdk PICO --rp2040js RP2040JS --idf IDF
         --pack PACK.xsd --packchk PACKCHK --csolution SCHEMAS --kconfig
 
 RIOT, PICO, RP2040JS and IDF are checkouts (RIOT's and ESP-IDF's own tools have to be in PATH; rp2040js has
 `tsx` in its node_modules), PACK.xsd is that of the CMSIS-Pack specification, PACKCHK the program packchk, and
-SCHEMAS the folder of csolution's JSON schemas. What is not given does not run. Each package holds ds_cnn; its
-example compares one output with the reference. PICO_WORDS and IDF_WORDS have more arguments for their CMake.
+SCHEMAS the folder of csolution's JSON schemas. A system whose option is not given is not tried. Each package
+has ds_cnn; its example compares one output with the reference. PICO_WORDS and IDF_WORDS have more arguments
+for their CMake.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ mcu.execute();
 
 
 class Row(NamedTuple):
-    """What ran of a system, on what, and with what result."""
+    """What was run of a system, on which machine, and the result."""
 
     system: str
     tools: str
@@ -65,7 +66,7 @@ def bundle(out: Path, system: str, board: str, *words: str) -> Path:
 
 
 def run(words: Sequence[str], folder: Path, **variables: str) -> str:
-    """Returns what a program prints; ends this one with its output if it fails."""
+    """Returns what a program prints. If it fails, ends this benchmark with the program's output."""
     folder.mkdir(parents=True, exist_ok=True)
     done = subprocess.run(
         words,
@@ -82,7 +83,10 @@ def run(words: Sequence[str], folder: Path, **variables: str) -> str:
 
 
 def first_line(words: Sequence[str], folder: Path) -> str:
-    """Returns the example's line, and ends the program, which may go on for ever."""
+    """Returns the line with which the example reports its result, and ends the example.
+
+    Some examples never end by themselves.
+    """
     program = subprocess.Popen(
         words,
         cwd=folder,
@@ -107,7 +111,7 @@ def first_line(words: Sequence[str], folder: Path) -> str:
 
 
 def riot(path: Path, folder: Path) -> Iterator[Row]:
-    """RIOT's make builds the example for its own board and two that QEMU has."""
+    """Builds the example with RIOT's make for the host board and two boards of QEMU; yields the results."""
     for board, (ours, emulator) in RIOT.items():
         example = bundle(folder / f"riot-{board}/nn", "riot", ours, *SMALL) / "example"
         libc = {"FEATURES_BLACKLIST": "newlib"} if board == "hifive1" else {}  # Debian has picolibc
@@ -123,7 +127,7 @@ def riot(path: Path, folder: Path) -> Iterator[Row]:
 
 
 def pico(path: Path, rp2040js: Path | None, folder: Path) -> Iterator[Row]:
-    """The pico-sdk's CMake builds the example for the host and the RP2040."""
+    """Builds the example with the pico-sdk's CMake for the host and the RP2040; yields the results."""
     example = bundle(folder / "pico/nn", "pico", "host") / "example"
     for name, words in (
         ("host", ["-DPICO_PLATFORM=host"]),
@@ -143,7 +147,7 @@ def pico(path: Path, rp2040js: Path | None, folder: Path) -> Iterator[Row]:
 
 
 def idf(path: Path, folder: Path) -> Iterator[Row]:
-    """ESP-IDF's CMake builds the example for its target linux."""
+    """Builds the example with ESP-IDF's CMake for its target linux; yields the result."""
     example = bundle(folder / "idf/nn", "idf", "host") / "example"
     words = [
         "cmake",
@@ -163,7 +167,7 @@ def idf(path: Path, folder: Path) -> Iterator[Row]:
 
 
 def pack(schema: Path, packchk: Path | None, folder: Path) -> Iterator[Row]:
-    """PACK.xsd and packchk judge the descriptions of packs."""
+    """Checks the descriptions of packs with PACK.xsd and packchk; yields the results."""
     xmlschema: Any = importlib.import_module("xmlschema")
     judge = xmlschema.XMLSchema(str(schema))
     for board in ("host", "cortex-m4", "cortex-m55"):
@@ -177,7 +181,7 @@ def pack(schema: Path, packchk: Path | None, folder: Path) -> Iterator[Row]:
 
 
 def csolution(schemas: Path, folder: Path) -> Iterator[Row]:
-    """The JSON schemas of csolution judge the layer, the solution and the project."""
+    """Checks layer, solution and project with the JSON schemas of csolution; yields the results."""
     yaml: Any = importlib.import_module("yaml")
     jsonschema: Any = importlib.import_module("jsonschema")
     referencing: Any = importlib.import_module("referencing")
@@ -200,7 +204,9 @@ def csolution(schemas: Path, folder: Path) -> Iterator[Row]:
 
 
 def kconfig(folder: Path) -> Iterator[Row]:
-    """Zephyr's parser reads the Kconfig, and the network's option follows the menu's."""
+    """Reads the Kconfig with Zephyr's parser; yields the value that a network's option gets from the
+    menu's.
+    """
     kconfiglib: Any = importlib.import_module("kconfiglib")
     out = bundle(folder / "zephyr/nn", "zephyr", "host")
     options = kconfiglib.Kconfig(str(out / "zephyr/Kconfig"))
@@ -215,7 +221,7 @@ def kconfig(folder: Path) -> Iterator[Row]:
 
 
 def main() -> None:
-    """Runs what the options name."""
+    """Runs the systems whose options are given."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     for name in ("riot", "pico-sdk", "rp2040js", "idf", "pack", "packchk", "csolution"):
         parser.add_argument(f"--{name}", type=lambda text: Path(text).resolve(), metavar="PATH")

@@ -2,11 +2,15 @@
 
     python -m benchmarks.busy_daemon
 
-A daemon of its own is asked for the front of a large network that it does not know. Until the answer comes,
-`status` is asked over and over; the median and the largest time are shown, and the longest time for which
-the client of the front heard nothing. Then some clients ask 55 times each for the network's sources and read
-nothing; the most memory that the daemon has had is shown before and after. Then a thousand requests for
-plans, a quarter of them new limits; the memory of all processes of the daemon is shown before and after.
+The benchmark starts a daemon, and has three parts:
+
+- The daemon is asked for the front of a large network that it does not know. Until the answer comes, `status`
+  is asked over and over. Shown are the median and the largest time, and the longest time for which the client
+  of the front got no message.
+- Some clients ask 55 times each for the network's sources and read nothing. Shown is the largest memory that
+  the daemon has had, before and after.
+- A thousand requests for plans, a quarter of them with new limits. Shown is the memory of all processes of
+  the daemon, before and after.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One command of buildtool in a process that does nothing else, its CPU seconds by part, as JSON.
+"""Runs one command of buildtool in a process that does nothing else; prints CPU seconds by part, as JSON.
 
 For benchmarks/front.py: python benchmarks/command_parts.py front FILE --board B ...
 """
@@ -19,7 +19,7 @@ PARTS = ("start", "read", "search", "place", "check", "rest")
 
 
 class Clock:
-    """Measures CPU seconds by part. If one part calls another one, that time counts for the called part."""
+    """Measures CPU seconds by part. If one part calls another one, the time counts for the called part."""
 
     def __init__(self) -> None:
         self.seconds = dict.fromkeys(PARTS, 0.0)
@@ -27,7 +27,7 @@ class Clock:
         self._since = 0.0  # process_time counts from the start of the process
 
     def turn(self, part: str | None) -> None:
-        """Starts to count for a part; None ends the part that was started last."""
+        """Begins to count for a part. None ends the part that began last."""
         now = time.process_time()
         self.seconds[self._open[-1]] += now - self._since
         self._since = now
@@ -52,7 +52,7 @@ class Clock:
 
 
 def measure(words: list[str]) -> dict[str, float]:
-    """Runs a command in this process; returns its CPU seconds by part, its points and its peak memory."""
+    """Runs a command in this process. Returns its CPU seconds by part, its points and its peak memory."""
     clock = Clock()
     from buildtool import api as service
     from buildtool.fronts.cli import main as cli
@@ -71,7 +71,7 @@ def measure(words: list[str]) -> dict[str, float]:
 
 
 def _timed_inside(clock: Clock, run: Callable[[], Any]) -> Any:
-    """Runs the service's function, and measures the parts of its work."""
+    """Runs the service's function, with the parts of its work measured; returns its result."""
     clock.turn("start")
     from buildtool.plan import models  # before whoever takes their functions by name
     from buildtool.plan.choose import problem

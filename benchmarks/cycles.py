@@ -2,12 +2,13 @@
 
     python benchmarks/cycles.py [NETWORK...] [--layers | --published]
 
-Estimates, nothing is measured: see docs/internals/time.md for what is in them. Of each network, on every
-board, the executed instructions of one input and the estimated cycles; layer by layer, or where that does
-not fit the board (HiFive1's 16 KB), by rows with the least memory, the image as a stream. `--layers`: a
-table a network, a line a layer, of the first two boards. `--published`: MobileNets as ST published their
-times on an STM32H747I-DISCO, beside estimates for the same board. Every result is compared with the
-executor. Without names: the zoo. Nothing is written.
+The figures are estimates, nothing is measured: docs/internals/time.md says what is in them. For each network
+on every board: the executed instructions of one input and the estimated cycles. The plan is layer by layer;
+if that does not fit the board (HiFive1's 16 KB), it is the plan with the least memory, whose input image is
+streamed. `--layers` prints a table for each network, with a line for each layer, on the first two boards.
+`--published` prints MobileNets with the times that ST published for an STM32H747I-DISCO, beside estimates for
+the same board. Every result is compared with the executor. Without names, the networks are those of the zoo.
+Nothing is written.
 """
 
 from __future__ import annotations

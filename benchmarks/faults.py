@@ -1,10 +1,10 @@
 """Which faults do the tests find? python -m benchmarks.faults [--count 40] [--seed 2026] [--out FILE]
 
 Draws statements and conditions of `buildtool/` and `plugins/` at random and puts one fault into each: the
-opposite comparison, a constant off by one, a sum for a difference, `and` for `or`. Each fault is put into a
-clone of HEAD by itself; the tests of its room run first, then the fast tests, until one fails. `--out` keeps
-the faults with the test that found each; `--again FILE` tries the faults of such a file whose statements
-HEAD still has, and compares.
+opposite comparison, a constant off by one, a sum for a difference, `and` for `or`. Each fault is put alone
+into a clone of HEAD. Then the tests of its room run, and after them the fast tests, until one fails. `--out`
+writes the faults with the test that found each. `--again FILE` tries the faults of such a file whose
+statements HEAD still has, and compares.
 """
 
 from __future__ import annotations

@@ -1,16 +1,20 @@
 """Fits a family's cost formulas to counts: python benchmarks/fit_costs.py BOARD... [--write [UNIT]]
 
-The kernels of the boards' families are counted over a spread of shapes (single.py), and each kernel's cost
-becomes the sum of terms (cost_terms.toml) with the least relative error, no coefficient negative: executed
-instructions, and, of a core that LLVM has a pipeline model of, cycles. Boards of one family that differ in
-the length of their vector registers are fitted together. Printed: formula, shapes, and the largest and the
-mean error over them. Every shape is counted in one call and on windows (windows.py); with `--streamed
-MODEL...` the layers of streamed plans are shapes too. A layer is the sum of its calls, each with the rows and
-columns that it makes for oh and ow. A board has to hold them: tests/support/boards/fe310-large.toml is the
-HiFive1's core in large memories. `--write instructions` puts the formulas of the first family into its
-catalogue.toml, those of portable families' kernels into the table [portable] there, `--write cycles` those of
-all families into their costs/MODEL.toml, and `--write` alone does both. `--kernels NAME...` counts, fits and
-writes those alone. network_costs.py shows what the formulas say of whole networks.
+The kernels of the boards' families are counted over a spread of shapes (single.py). Each kernel's cost
+becomes the sum of terms (cost_terms.toml) with the least relative error and no negative coefficient: in
+executed instructions, and in cycles for a core that LLVM has a pipeline model of. Boards of one family that
+differ in the length of their vector registers are fitted together. For each kernel the formula, the shapes,
+and the largest and the mean error are printed.
+
+Every shape is counted in one call and on windows (windows.py); with `--streamed MODEL...` the layers of
+streamed plans are shapes, too. A layer is the sum of its calls, each with the rows and columns that it
+computes for oh and ow. A board must have memory for them: tests/support/boards/fe310-large.toml is the
+HiFive1's core in large memories.
+
+`--write instructions` writes the formulas of the first family into its catalogue.toml, and those of portable
+families' kernels into the table [portable] there. `--write cycles` writes those of all families into their
+costs/MODEL.toml. `--write` alone does both. `--kernels NAME...` counts, fits and writes only these kernels.
+network_costs.py shows what the formulas predict for whole networks.
 """
 
 from __future__ import annotations
@@ -336,7 +340,7 @@ def shapes() -> list[single.Single]:
 
 
 def _wide_shapes() -> list[single.Single]:
-    """Returns operators on int16."""
+    """Returns the operators on int16 to measure."""
     sizes = [(24, 24, 16), (20, 20, 24), (10, 10, 96), (5, 5, 160), (7, 7, 10), (3, 3, 5), (30, 1, 33)]
     found = [single.wide("binary", kind, *size) for kind in (OpKind.ADD, OpKind.MUL) for size in sizes]
     found += [
@@ -425,7 +429,10 @@ def _wide_shapes() -> list[single.Single]:
 
 
 def terms_of(kernel: KernelVariant) -> list[str]:
-    """Returns the terms for the kernel's formula; an empty list if neither kernel nor operator has any."""
+    """Returns the terms for the kernel's formula.
+
+    They are those of cost_terms.toml for the kernel, or else for its operator; [] if it has neither.
+    """
     known = tomllib.loads(TERMS.read_text(encoding="utf-8"))
     found: list[str] = known["kernels"].get(kernel.name) or known["operators"].get(kernel.op, [])
     return found
@@ -434,7 +441,8 @@ def terms_of(kernel: KernelVariant) -> list[str]:
 def fitted(matrix: np.ndarray, counts: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Returns coefficients >= 0 with the least sum of squared relative errors, for as few terms as possible.
 
-    Terms are removed one by one, each time the least useful one, while the error grows by at most SPARE.
+    `matrix` has a row of terms for each count, and `weights` how much each counts. Terms are removed one by
+    one, each time the least useful one, while the error grows by at most SPARE.
     """
     relative = matrix / counts[:, None] * weights[:, None]
     scale = np.abs(relative).max(axis=0)
@@ -461,7 +469,7 @@ def _error(matrix: np.ndarray, values: np.ndarray, wanted: np.ndarray) -> float:
 
 
 def _least_squares(matrix: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Solves least squares for values >= 0 by the active set method of Lawson and Hanson."""
+    """Returns the solution >= 0 of a least-squares problem, by the active set method of Lawson and Hanson."""
     columns = matrix.shape[1]
     values, active = np.zeros(columns), np.zeros(columns, bool)
     for _ in range(ROUNDS):
@@ -495,7 +503,10 @@ def formula(terms: Sequence[str], coefficients: np.ndarray) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Sample:
-    """A measured layer: (variables, count) of its kernel calls, its instructions and cycles, its weight."""
+    """A measured layer.
+
+    `calls` has (variables, count) for each kind of kernel call. `weight` is how much it counts in the fit.
+    """
 
     calls: tuple[tuple[Mapping[str, int], int], ...]
     instructions: int
@@ -503,7 +514,7 @@ class Sample:
     weight: float = 1.0
 
     def value(self, expression: str) -> float:
-        """Returns the sum of an expression over the calls."""
+        """Returns the sum of a term, which is an expression, over the layer's calls."""
         formula = compiled(expression)
         return sum(float(formula(known)) * times for known, times in self.calls)
 
@@ -596,7 +607,7 @@ VALUE = r'(?:"""[^"]*"""|"[^"\n]*")'
 
 
 def line(key: str, text: str, names: Mapping[str, str]) -> str:
-    """Returns a formula as it is written to a file: with the catalogue's names, in lines of limited width."""
+    """Returns a formula as a file has it: with the catalogue's names, in lines of limited width."""
     for name, expression in sorted(names.items(), key=lambda pair: -len(pair[1])):
         text = text.replace(expression, name)
     terms = re.split(r" (?=\+ [\d.]+(?: |$))", text)

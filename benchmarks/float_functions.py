@@ -1,7 +1,7 @@
 """The largest errors of exp, log, tanh, ... of float32: python benchmarks/float_functions.py [STEP]
 
-In units in the last place; an exactly rounded result is at most 0.5 off. All inputs take some minutes; with a
-step of 1000, every thousandth is tried.
+Errors are in units in the last place; an exactly rounded result has an error of at most 0.5. All inputs take
+some minutes; with a step of 1000, every thousandth input is tried.
 """
 
 from __future__ import annotations

@@ -1,10 +1,13 @@
 """Prints what analyze counts beside what is linked: python benchmarks/footprints.py [NETWORK...]
 
-For every network (without names: the zoo) and every board with memories of its own (--board: these). Exact
-figures are compared with the sections of the image that a build links, to the byte; the upper bound from
-recorded sizes may be nowhere below, and its largest excess in any memory is shown. Stack: what the invoke of
-the linked image takes by its machine code, and what the header states. A figure that is not so ends the run
-with an error. Nothing is written.
+For every network (without names: those of the zoo) and every board with memories of its own (--board: only
+these):
+
+- Exact figures have to equal the sections of the image that a build links, to the byte.
+- The upper bound from recorded sizes must not be too low; its largest excess in any memory is shown.
+- Stack: what the linked image's invoke takes by its machine code, and what the header states.
+
+A figure that is wrong ends the run with an error. Nothing is written.
 """
 
 from __future__ import annotations
@@ -54,7 +57,7 @@ def ends(elf: bytes, board: str) -> dict[str, int]:
 
 
 def excess(above: Footprint, exact: Footprint, title: str) -> str:
-    """Returns the memory whose bound exceeds the exact size most, and by how many per cent."""
+    """Returns the memory whose bound `above` exceeds the exact size most, and by how many per cent."""
     found = []
     for use in above.uses:
         there = exact.use(use.memory)

@@ -26,7 +26,7 @@ _FACTOR = 18  # 127 / 7, rounded
 
 
 def rounded(graph: Graph) -> Graph:
-    """Returns the network with filters of -7 to 7, and scales that make up for it."""
+    """Returns the network with filters rounded to -7 to 7, and with scales that compensate for this."""
     tensors = list(graph.tensors)
     for op in graph.ops:
         for t in op.inputs[1:3] if isinstance(op.attrs, WeightedAttrs) else ():

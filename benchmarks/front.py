@@ -1,12 +1,18 @@
-"""Prints how long `buildtool front` and `buildtool plan` take, cold: python benchmarks/front.py [NETWORK ...]
+"""Prints how long `buildtool front` and `buildtool plan` take without a cache.
+
+    python benchmarks/front.py [NETWORK ...]
 
 Each command runs in a fresh process, on a file, as a user's does. Without names: every int8 model in
-../shared/models, the zoo, and networks made in code (see made.py: topologies that the zoo does not have,
-and chains, whose growth shows). All figures are CPU seconds but the last, the peak of the process in MB.
+../shared/models, the zoo, and networks made in code (made.py: topologies that the zoo does not have, and
+chains of growing length). All figures are CPU seconds except the last one, the peak memory of the process in
+MB.
 
-`start`: Python, imports and the options, until the request is answered; `read`: the file, to a graph that is
-ready to be planned; `search`: regions and blocks; `place`: buffers, moves and lifetimes of all plans that
-were looked at; `check`: proofs; `rest`: what the report asks besides, and printing it.
+- `start`: Python, imports and the options, until the request is answered
+- `read`: from the file to a graph that is ready to be planned
+- `search`: regions and blocks
+- `place`: buffers, moves and lifetimes of all plans that were looked at
+- `check`: proofs
+- `rest`: the remaining parts of the answer, and printing
 """
 
 from __future__ import annotations

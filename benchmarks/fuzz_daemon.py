@@ -2,12 +2,13 @@
 
     python -m benchmarks.fuzz_daemon --frames 6000 --entries 700
 
-Frames: garbage, half frames, lengths up to 4 GiB, other versions, deep nesting, containers that are many
-times larger once they are read, requests with values of strange types, valid messages with bytes changed,
-many requests of which no answer is read, clients that only stay (160 at once, more than are let in). After
-each batch the daemon has to answer a right request, be the same process, and have gained little
-memory. Entries: a kept entry of every level is damaged, with a right checksum and without one; the answer
-has to be that of an empty cache, and no file outside the cache's folder may appear.
+Frames are messages on the socket: garbage, half frames, lengths up to 4 GiB, other versions, deep nesting,
+containers that are many times larger once they are read, requests with values of strange types, valid
+messages with bytes changed, many requests of which no answer is read, clients that only stay (160 at once,
+more than the daemon accepts). After each batch the daemon has to answer a valid request, be the same process,
+and have little more memory. Entries are files of the cache: one of every namespace is damaged, with a correct
+checksum and without one. The answer has to be that of an empty cache, and no file outside the cache's folder
+may appear.
 """
 
 from __future__ import annotations
@@ -157,7 +158,7 @@ KINDS: dict[str, Callable[[random.Random], bytes]] = {
 
 
 def attack(address: str, kind: str, rng: random.Random) -> str:
-    """Sends data of a kind over one connection; returns the result in one word."""
+    """Sends data of the kind `kind` over one connection; returns the result in one word."""
     data = KINDS[kind](rng)
     with socket.socket(socket.AF_UNIX) as ours:
         ours.settimeout(_SECONDS)
@@ -182,7 +183,7 @@ def attack(address: str, kind: str, rng: random.Random) -> str:
 
 
 def stay(address: str, kind: str, rng: random.Random) -> socket.socket | None:
-    """Sends data of a kind, and reads nothing; returns the connection, or None if the daemon closed it."""
+    """Sends data of a kind, and reads nothing. Returns the connection, or None if the daemon closed it."""
     ours = socket.socket(socket.AF_UNIX)
     ours.settimeout(0.2)  # the daemon need not take all of it
     with contextlib.suppress(TimeoutError):
@@ -235,7 +236,10 @@ def frames(count: int, seed: int, batch: int = 200) -> Iterator[Counter[str]]:
 
 
 def _settled(pid: int, most: int) -> bool:
-    """Whether a process has at most this many bytes; frames that it still reads get five seconds to end."""
+    """Whether a process has at most `most` bytes of memory, within five seconds.
+
+    It may need this time to end with frames that it still reads.
+    """
     end = time.monotonic() + 5
     while _resident(pid) >= most:
         if time.monotonic() > end:

@@ -16,7 +16,7 @@ import buildtool
 
 
 class Shown(NamedTuple):
-    """A report: its network, board and options, and what there is to see."""
+    """A report of the gallery: its network, board and options, and what a reader can see in it."""
 
     network: str
     board: str
@@ -30,7 +30,7 @@ class Shown(NamedTuple):
 
     @property
     def command(self) -> str:
-        """The command that makes it."""
+        """The command that makes the report."""
         given = (f"--{name.replace('_', '-')} {value}" for name, value in self.options.items())
         return " ".join(["buildtool report", self.network, "--board", self.board, *given])
 
@@ -54,7 +54,7 @@ HEAD = """\
 
 
 def main() -> None:
-    """Prints the table, and writes the reports where a folder is named."""
+    """Prints the table, and writes the reports if a folder is given."""
     print(HEAD)
     for shown in REPORTS:
         report = made(shown)
@@ -73,7 +73,7 @@ def write(folder: Path) -> None:
 
 
 def made(shown: Shown) -> buildtool.Report:
-    """Returns the report."""
+    """Returns the report, which is made now."""
     return buildtool.open(shown.network).report(shown.board, **shown.options)
 
 

@@ -1,12 +1,12 @@
 """Prints how little memory four networks run in: benchmarks/goals.py [--short] [--board B ...] [--no-run]
 
-For each network, image and limit on F the plan with the least arena: emitted, compiled, run (natively or
-in QEMU), every tensor compared with the executor; the bytes are the arena's, in which everything is
-(image rows, rings, accumulators, kernel scratch, alignment); touched is what the run wrote to. The goal
-beside it was found by a search whose plans counted neither scratch nor alignment, with hand-offs of four
-pixels. No program runs in fewer bytes than the bound (see lower_bounds.py; an overwritable image is there
-whole). A second table, of plans alone, has the least arena by hand-off. --no-run: plans only. Nothing is
-written.
+For each network, use of its input image and limit on F, the plan with the least arena is emitted, compiled
+and run (natively or in QEMU), and every tensor is compared with the executor. The bytes are those of the
+arena, which contains everything: image rows, rings, accumulators, kernel scratch, alignment. "touched" is
+what the run wrote to. The goal beside them was found by a search whose plans counted neither scratch nor
+alignment, with hand-offs of four pixels. No program runs in fewer bytes than the bound (see lower_bounds.py;
+an overwritable image is whole in memory). A second table, of plans alone, has the least arena by hand-off.
+--no-run makes plans only. Nothing is written.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def model(name: str) -> str:
 
 
 def options(image: str, limit: float, **more: Any) -> dict[str, Any]:
-    """Returns the options for the least arena within a limit on F, with all channels, as the goals have."""
+    """Returns the options for the least arena within a limit on F. All channels stay, as in the goals."""
     limits = {"objective": "ram", "image": image, "max_f": limit}
     return {"strategy": "best", "simplify": "structure", **limits, **more}
 
@@ -60,7 +60,7 @@ def plan(name: str, board: str, chosen: dict[str, Any]) -> dict[str, Any]:
 
 
 def run(name: str, board: str, chosen: dict[str, Any]) -> str:
-    """Builds, runs and compares; returns how many bytes of the arena were used.
+    """Builds, runs and compares; returns how many bytes of the arena were used, as text.
 
     Exits if the result is not exact.
     """
@@ -72,13 +72,13 @@ def run(name: str, board: str, chosen: dict[str, Any]) -> str:
 
 
 def bounds_of(name: str) -> dict[str, int]:
-    """Returns by image the bytes below which no program runs the network."""
+    """Returns the lower bound on memory in bytes, for each use of the input image."""
     graph = load_network(model(name), Session()).graph
     return {"stream": lower_bound(rewrite(graph))[0], "overwritable": graph.tensors[graph.inputs[0]].size}
 
 
 def goals(boards: list[str], runs: bool) -> Iterator[str]:
-    """Yields the lines of the first table: the arena of each network against its goal."""
+    """Yields the lines of the first table: the arena of each network beside the goal for it."""
     heads = (f"{b}: arena | F | moved | touched" for b in boards)
     yield "| network | image | F at most | goal, kB | bound | " + " | ".join(heads) + " |"
     yield "| --- | --- | ---: | ---: | ---: |" + " ---: |" * 4 * len(boards)

@@ -1,9 +1,9 @@
-"""How large the house is and how often a fact stands in it: python -m benchmarks.house
+"""Measures the size and the order of the code: python -m benchmarks.house
 
 Prints, in Markdown: lines of Python by folder, product files that name two kinds of operators (HARD_SWISH
-stands for a lookup, MAXIMUM for a pair), modules that exactly one other module imports, modules that a cold
-`plan ds_cnn` imports and what it costs in CPU seconds (the least of `--runs`), and rooms by size. With
-`--sole` the modules with one importer are listed, the smallest first.
+stands for a lookup, MAXIMUM for a pair), modules that exactly one other module imports, modules that `plan
+ds_cnn` imports in a new process and its CPU seconds (the least of `--runs`), and rooms (packages of
+buildtool) by size. With `--sole`, the modules with one importer are listed, the smallest first.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def product(suffixes: tuple[str, ...]) -> Iterator[Path]:
 
 
 def naming(kind: str, suffix: str) -> list[str]:
-    """Returns the product's files with a suffix in which a kind of operator is named."""
+    """Returns the product's files with the suffix `suffix` that name a kind of operator."""
     word = re.compile(rf"\b{kind}\b")
     found = (path for path in product((suffix,)) if word.search(path.read_text(encoding="utf-8")))
     return [path.relative_to(ROOT).as_posix() for path in found]

@@ -2,10 +2,11 @@
 
     python benchmarks/kernels.py cortex-m4 --odd named|tune|show [--cycles] [--first N] [--library PATH]
 
-Executed instructions of one call, counted exactly in QEMU, the code that makes the views included; with
-`--cycles` what `profile` estimates that they take, waits for the board's memories among them. The
-results are compared with the executor. The library's figures and which board belongs to which column are
-in library_counts.toml. Without boards: every one of the columns that this checkout has. Nothing is written.
+Figures are executed instructions of one call, counted exactly in QEMU, with the code that makes the views;
+with `--cycles` the cycles that `profile` estimates, with waits for the board's memories. The results are
+compared with the executor. library_counts.toml has the library's figures, and says which board belongs to
+which column. Without boards, the table has every board of the columns that this checkout has. Nothing is
+written.
 
 `--odd` takes the shapes of odd_shapes.py instead: one of each family (`named`), or the N first of either half
 of those that are drawn. CMSIS-NN (`--library`: a checkout) is then counted too, with clang and gcc: the
@@ -33,7 +34,7 @@ Entry = dict[str, Any]  # of the file
 
 
 def measured(kernels: Sequence[Entry], board: str, toolchain: str) -> list[dict[str, Any]]:
-    """Returns our row for each kernel; asserts that its MACs are those of the library's kernel."""
+    """Returns our row for each kernel. It asserts that the MACs are those of the library's kernel."""
     operators = [
         getattr(single, name)(*given) for kernel in kernels for name, given in kernel["call"].items()
     ]
@@ -103,7 +104,7 @@ def shown(ratios: Sequence[float]) -> str:
 
 
 def odd_entries(which: str, first: int, only: str) -> list[Entry]:
-    """Returns the entries that `--odd` and the options beside it ask for."""
+    """Returns the entries that `--odd`, `--first` and `--only` ask for."""
     halves = {"named": odd_shapes.named, "tune": lambda: odd_shapes.drawn()[::2]}
     entries = halves.get(which, lambda: odd_shapes.drawn()[1::2])()
     return [entry for entry in entries[:first] if only in entry["name"]]

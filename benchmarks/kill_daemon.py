@@ -1,15 +1,15 @@
-"""Kills the daemon's processes at random moments, and takes its disk away; counts what commands make of it.
+"""Kills the daemon's processes at random moments, and takes its disk away; counts how commands end.
 
     python -m benchmarks.kill_daemon --rounds 200
 
-Each round saves a network with other weights, and asks for it as a command does
-(`auto`). At a random moment of the round one of these happens: the daemon, a process that plans or the one
-that prepares is killed; one of them is stopped for good; the cache's folder is removed; the client goes away.
-The answer has to be that of a process without a daemon and without a cache. After the last round no process
-may be left, and the daemon may have noted no faults of its own.
+Each round saves a network with other weights, and asks for it as a command does (`auto`). At a random moment
+of the round one of these things happens: the daemon, a process that plans or the one that prepares is killed;
+one of them is stopped (SIGSTOP); the cache's folder is removed; the client goes away. The answer has to be
+that of a process without a daemon and without a cache. After the last round no process may be left, and the
+daemon may have noted no internal errors.
 
-Then the same with a cache that is read-only and with one that is full, where this system allows it (a tmpfs,
-by root): every answer has to be right, and nothing half-written may be left.
+Then the same happens with a cache that is read-only and with one that is full, if this system allows it (a
+tmpfs, by root): every answer has to be right, and nothing half-written may be left.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _status() -> dict[str, Any]:
 
 
 def harm(what: str, rng: random.Random) -> str:
-    """Waits for a moment, does `what`, and returns what was done."""
+    """Waits for a random moment, does `what`, and returns what was done."""
     if what == "kill preparer":
         for _ in range(100):
             if any(w["prepares"] and w["doing"] != "idle" for w in _status().get("workers", ())):

@@ -3,14 +3,15 @@
     python benchmarks/library.py PATH [--cycles] [--columns NAME...] [--write]
 
 PATH is a checkout of the library, version 6 or later. Every kernel is counted on the boards of the columns
-with each compiler that is installed, clang and arm-none-eabi-gcc, and the fewer instructions are the
-library's, with `--cycles` the fewer cycles that are estimated, waits for the board's memories among them. The
-calls go through the adapters of kernels/cortex_m_cmsis_nn, as ours go through theirs; what has none is called
-by library_calls.c: dense layers without the sums of their weights, operands that are repeated by a call for
-each pixel. Results are compared: with the executor, and dense layers with the library's arithmetic (two
-roundings).
-`--write` puts the counts with their compilers into library_counts.toml where none stand there, or they are
-fewer: a C library with a better memcpy than ours may have counted for it.
+with each compiler that is installed, clang and arm-none-eabi-gcc. The library's figure is the smaller number
+of instructions; with `--cycles` it is the smaller number of estimated cycles, with waits for the board's
+memories. The calls go through the adapters of kernels/cortex_m_cmsis_nn, as our kernels' calls go through
+theirs. Functions without an adapter are called by library_calls.c: dense layers without the sums of their
+weights, operands that are repeated by a call for each pixel. Results are compared with the executor, and
+those of dense layers with the library's arithmetic (two roundings).
+
+`--write` writes the counts with their compilers into library_counts.toml, if it has no counts or larger ones:
+another C library may have a better memcpy.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ TOOLCHAINS = ("clang", "gcc")
 
 @dataclass(frozen=True)
 class Unit:
-    """What is counted: its key in a row of single.count, and keys of library_counts.toml: of the columns'
+    """What is counted, instructions or cycles.
+
+    The fields are its key in a row of single.count, and its keys in library_counts.toml: of the columns'
     boards, and of an entry's counts and compilers.
     """
 
@@ -50,7 +53,7 @@ OF_CORTEX_M = re.compile(r"M\d+")  # columns
 
 
 def column_boards(table: dict, unit: Unit) -> dict[str, str]:
-    """Returns the board of each column; of a file, its absolute path."""
+    """Returns the board of each column of the table. If it is a file, its absolute path."""
     names = table[unit.columns]
     return {c: str(ROOT / name) if name.endswith(".toml") else name for c, name in names.items()}
 
@@ -58,7 +61,7 @@ def column_boards(table: dict, unit: Unit) -> dict[str, str]:
 def counted(
     kernels: list[dict], board: str, toolchain: str, library: str, unit: Unit
 ) -> tuple[list[int], str]:
-    """Returns the count of every kernel, computed by the library, and the compiler."""
+    """Returns the library's count for every kernel, and the compiler."""
     called = [kernel for kernel in kernels if library_calls.is_called(kernel, board)]
     others = [kernel for kernel in kernels if not library_calls.is_called(kernel, board)]
     singles = [getattr(single, name)(*given) for k in others for name, given in k["call"].items()]

@@ -4,9 +4,9 @@ muriscv-nn, which has the same functions for RISC-V, is counted on these boards,
 
     counts = count(entries, "cortex-m55", "clang", "/path/to/CMSIS-NN", "cycles")
 
-`entries`: of library_counts.toml. The operators are those of single.py, with their constants and random
-inputs. What the library computes is compared with the executor; of a dense layer with the library's own
-arithmetic, which rounds twice. In int16 it may differ from the executor's by one.
+`entries` are those of library_counts.toml. The operators are those of single.py, with their constants and
+random inputs. What the library computes is compared with the executor; a dense layer is compared with the
+library's own arithmetic, which rounds twice. In int16, results may differ from the executor's by one.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Prepared:
 
     @property
     def calls(self) -> list[Call]:
-        """The call, and the setup's."""
+        """The call that is counted, and the call that prepares it, if there is one."""
         return [call for call in (self.call, self.setup) if call]
 
     def is_right(self, done: Done) -> bool:
@@ -189,7 +189,10 @@ def _pool(graph: Graph, op: Op, inputs: list[np.ndarray], result: np.ndarray, ma
 def _shape(
     op: Op, x: np.ndarray, result: np.ndarray, filter_shape: tuple[int, ...], room: int
 ) -> Iterator[int]:
-    """Yields conv_words; `filter_shape`: rows, columns, channels."""
+    """Yields the words of conv_words, which library_calls.c reads.
+
+    `filter_shape` is (rows, columns, channels). `room` is the bytes of scratch.
+    """
     yield from (*x.shape[1:], *result.shape[1:], *filter_shape)
     yield from (op.attrs.pad.top, op.attrs.pad.left, op.attrs.stride[0], room)
 

@@ -1,12 +1,12 @@
 """Prints whole networks beside CMSIS-NN: python benchmarks/library_networks.py PATH [--networks ...]
 
 PATH is a checkout of the library. Every network runs layer by layer twice on each board, on our kernels and
-on those of the library's family (`--cmsis-nn`), built by the same compiler with the same flags: executed
-instructions, and ours over theirs. What the library does not serve runs on our kernels in both; the column
-"in the library" says which part of its count are its own functions. All results are compared with the
-executor. A network that a board has no room for is left out there. `--toolchain` chooses the compiler of
-both, `--boards` the boards. The default networks are those of ../shared/models and of the zoo. Nothing is
-written.
+on those of the library's family (`--cmsis-nn`), built by the same compiler with the same flags. The table has
+the executed instructions, and ours divided by theirs. Operators that the library does not have run on our
+kernels in both; the column "in the library" says which part of its count its own functions take. All results
+are compared with the executor. A board that a network does not fit is left out. `--toolchain` chooses the
+compiler of both, `--boards` the boards. The default networks are those of ../shared/models and of the zoo.
+Nothing is written.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Cell:
 
 
 def cell(board: str, model: str, library: str, toolchain: str, session: Session) -> Cell | None:
-    """Profiles the network with both; returns None if it does not fit on the board.
+    """Profiles the network on our kernels and on the library's; returns None if it does not fit the board.
 
     Exits if a result is not exact.
     """

@@ -1,12 +1,13 @@
 """What a moving window saves: python -m benchmarks.listening [FILE:HOP...] [--board BOARD...]
 
-The file "torch" is the network of benchmarks/torch_series.py, which PyTorch exports.
+HOP is the number of rows by which the window moves from invoke to invoke. The file "torch" is the network of
+benchmarks/torch_series.py, which PyTorch exports. Without files, the networks are the keyword spotter of
+MLPerf Tiny and those of buildtool/zoo/drawn_series.py.
 
-Without files: the keyword spotter of MLPerf Tiny, and the networks of buildtool/zoo/drawn_series.py. For
-each board the executed instructions of a hop, and their share of those of the whole window. `memory` is the
-arena and what is kept from hop to hop, beside the arena of the whole window, layer by layer. If it is more, a
-second line is planned with as much. Every tensor of every hop is compared with LiteRT's on the whole window,
-over three windows, a reset and one more.
+The table has for each board the executed instructions of an invoke, and their share of those of the whole
+window. `memory` is the arena and what is kept between invokes, beside the arena of the whole window, layer by
+layer. If it is more, a second line is planned with as much memory as the whole window has. Every tensor of
+every invoke is compared with LiteRT's on the whole window, over three windows, a reset and one more window.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ BOARDS = ("cortex-m4", "cortex-m55", "qemu-virt-rv32")
 
 
 def networks(files: list[str]) -> Iterator[tuple[str, int, object]]:
-    """Yields (name, hop, the model of a request)."""
+    """Yields (name, rows by which the window moves, the model as a request has it)."""
     for text in files:
         path, _, hop = text.rpartition(":")
         if path != "torch":
@@ -45,7 +46,7 @@ def networks(files: list[str]) -> Iterator[tuple[str, int, object]]:
 
 
 def ask(kind: str, model: object, board: str, options: dict[str, object], **more: object) -> dict[str, Any]:
-    """Returns the answer to a request. All channels of random weights stay."""
+    """Returns the answer to a request in which all channels stay, as the weights may be random."""
     chosen = {"simplify": "structure", **options}
     return dict(handle({"kind": kind, "model": model, "board": board, "options": chosen, **more}))
 

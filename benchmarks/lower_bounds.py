@@ -1,20 +1,20 @@
 """A lower bound on the memory of networks whose image comes by rows: benchmarks/lower_bounds.py [NETWORK ...]
 
-Nothing that computes a network from an image that is delivered once, row after row, runs in fewer bytes,
-however often it computes things again. Assumed: memory holds elements of the network's tensors, each in its
-own bytes, and, of a pooling that takes the mean of all pixels, its sums. (Partial sums of convolutions are
-not held. No plan of buildtool, and of the planners that it is compared with, does so.)
+No program that computes a network from an image that is delivered once, row after row, runs in fewer bytes,
+however often it computes things again. It is assumed that memory holds elements of the network's tensors,
+each in its own bytes, and the sums of a pooling that takes the mean of all pixels. (Partial sums of
+convolutions are not held. No plan of buildtool, and of the planners that it is compared with, holds them.)
 
 The proof: at the moment when rows [0, r] of the image have been delivered and row r + 1 has not, take the
-elements that depend on these rows alone. From what memory holds, and from later rows, all outputs are
-computed. So on every path from a delivered row to an element that is not known yet (or to an output) there
-is an element that memory holds: it is a vertex cut, and weighs no less than a minimum cut. The bound is the
-largest minimum cut over all r.
+elements that depend on these rows alone. All outputs are computed from what memory holds, and from later
+rows. So on every path from a delivered row to an element that is not known yet (or to an output) there is an
+element that memory holds: it is a vertex cut, and weighs no less than a minimum cut. The bound is the largest
+minimum cut over all r.
 
 The graph has a node for each row of a tensor, not for each element. That gives the same minimum, since a flow
-through rows is spread evenly over the pixels that are read, and over the channels, so that it is a flow
-through elements as well: `_read_columns` makes sure that the windows of an operator allow it. Operators
-that see only some channels of a tensor, and windows with gaps, are refused.
+through rows can be spread evenly over the pixels that are read, and over the channels, so that it is a flow
+through elements as well: `_read_columns` makes sure that the windows of an operator allow it. Operators that
+see only some channels of a tensor, and windows with gaps, are refused.
 """
 
 from __future__ import annotations
@@ -42,27 +42,29 @@ Row = tuple[int, int]  # (tensor, row)
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows of a network's tensors; tensors that share bytes are one."""
+    """The rows of a network's tensors. Tensors that share bytes count as one."""
 
     graph: Graph
 
     @cached_property
     def roots(self) -> Mapping[int, int]:
-        """Activation -> the tensor whose bytes it has."""
+        """For each activation, the tensor whose bytes it has."""
         return alias_roots(self.graph)
 
     @cached_property
     def image(self) -> int:
-        """The first input."""
+        """The network's first input."""
         return self.roots[self.graph.inputs[0]]
 
     def count(self, tensor: int) -> int:
-        """The number of a tensor's rows."""
+        """Returns the number of a tensor's rows."""
         return self.graph.tensors[tensor].nhwc[1]
 
     @cached_property
     def reads(self) -> Mapping[Row, tuple[Row, ...]]:
-        """Row that the outputs depend on -> the rows that it is computed from, in the graph's order."""
+        """For each row that the outputs depend on, the rows that it is computed from, in the graph's
+        order.
+        """
         found = dict[Row, tuple[Row, ...]]()
         needed = {(self.roots[t], y) for t in self.graph.outputs for y in range(self.count(self.roots[t]))}
         for op in (op for op in reversed(self.graph.ops) if op.kind not in ALIAS_KINDS):
@@ -102,17 +104,17 @@ class Rows:
                 raise ValueError(f"no bound is proven for {op.kind} that may read only some rows")
 
     def sums(self, op: Op) -> bool:
-        """Whether an operator may be fed with parts of its input, and holds sums."""
+        """Whether an operator may get its input in parts, and hold sums meanwhile."""
         return fed_in_parts(self.graph, op) and accumulates(self.graph, op)
 
     @cached_property
     def maker(self) -> Mapping[int, Op]:
-        """Tensor -> the operator that computes it."""
+        """For each tensor, the operator that computes it."""
         return {output: op for op in self.graph.ops for output in op.outputs}
 
     @cached_property
     def known_at(self) -> Mapping[Row, int]:
-        """Row -> the last row of the image that it depends on; -1 if it depends on none."""
+        """For each row, the last row of the image that it depends on; -1 if it depends on none."""
         known = {(self.image, y): y for y in range(self.count(self.image))}
         for row, reads in self.reads.items():
             known[row] = max((known.get(read, -1) for read in reads), default=-1)
@@ -120,7 +122,10 @@ class Rows:
 
     @cached_property
     def columns(self) -> Mapping[int, list[int]]:
-        """Tensor -> its columns that the outputs depend on. Raises ValueError if the bound is not proven."""
+        """For each tensor, those of its columns that the outputs depend on.
+
+        Raises ValueError if the bound is not proven for an operator.
+        """
         widths = {t: self.graph.tensors[t].nhwc[2] for t in self.roots}
         needed = {self.roots[t]: set(range(widths[t])) for t in self.graph.outputs}
         for op in (op for op in reversed(self.graph.ops) if op.kind not in ALIAS_KINDS):
@@ -135,11 +140,11 @@ class Rows:
 
     @cached_property
     def bytes(self) -> Mapping[int, int]:
-        """Tensor -> the bytes of those pixels of one of its rows that the outputs depend on."""
+        """For each tensor, the bytes of those pixels of one of its rows that the outputs depend on."""
         return {t: len(x) * self.graph.tensors[t].pixel_bytes for t, x in self.columns.items()}
 
     def cut(self, delivered: int) -> int:
-        """The least bytes that memory holds after row `delivered` of the image."""
+        """Returns the least bytes that memory holds after row `delivered` of the image."""
         flow, known = networkx.DiGraph(), {r for r, at in self.known_at.items() if 0 <= at <= delivered}
         outputs = {self.roots[t] for t in self.graph.outputs}
         for row in known:
@@ -165,10 +170,11 @@ class Rows:
 
 
 def _read_columns(across: Axis, width: int, made: list[int]) -> list[int]:
-    """The columns of an input of this width that an operator reads for the columns `made` of its output.
+    """Returns the columns of an input that an operator reads for the columns `made` of its output.
 
-    Raises ValueError unless what they send evenly can reach all of `made` evenly: in order, each of n columns
-    gets what 1 / n of the columns that are read send, and has these in its window.
+    `width` is the number of the input's columns. Raises ValueError unless a flow that is even over the
+    columns that are read can reach all of `made` evenly: in order, each of the n columns of `made` gets 1 / n
+    of what the columns that are read send, from columns in its window.
     """
     windows = [range(max(0, across.low(x)), min(width, across.high(x + 1))) for x in made]
     read = sorted(set().union(*windows))
@@ -180,7 +186,7 @@ def _read_columns(across: Axis, width: int, made: list[int]) -> list[int]:
 
 
 def lower_bound(graph: Graph) -> tuple[int, int]:
-    """Returns the bound in bytes, and the row of the image after which that much is held."""
+    """Returns the bound in bytes, and the row of the image after which memory holds that much."""
     rows = Rows(graph)
     return max((rows.cut(row), row) for row in range(rows.count(rows.image)))
 

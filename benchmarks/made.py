@@ -1,6 +1,6 @@
 """Networks made in code for questions about planning: topologies that the zoo does not have, of any size.
 
-Their weights are zeros and all quantisations are alike: only how they run is asked.
+Their weights are zeros and all quantisations are alike, because only their plans matter.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ GATE = Quantization((1 / 256,), (-128,))
 
 
 def chain(operators: int) -> Graph:
-    """Returns pairs of a 1x1 and a depthwise convolution.
+    """Returns a network of pairs of a 1x1 and a depthwise convolution, with `operators` operators.
 
-    Four of them have a stride of 2; the channels grow from the input to the output.
+    Four of the convolutions have a stride of 2; the channels grow from the input to the output.
     """
     net = Net((1, 64, 64, 4), name="chain")
     x = net.inputs[0]
@@ -58,7 +58,7 @@ def _bottleneck(net: Net, x: int, expand: int, channels: int, stride: int, gate:
 
 
 def _gated(net: Net, x: int) -> int:
-    """Adds squeeze and excite: a factor per channel, which a small network computes from all means."""
+    """Adds a gate (squeeze and excite): a factor per channel that a small network computes from all means."""
     channels = net.shape(x)[3]
     mean = net.add_op(OpKind.MEAN, (x,), MeanAttrs((1, 2), keep_dims=True))
     y = net.conv(net.relu(net.conv(mean, max(4, channels // 16))), channels)
@@ -67,7 +67,11 @@ def _gated(net: Net, x: int) -> int:
 
 
 def gates(count: int) -> Graph:
-    """Returns a network like EfficientNet: a first convolution, and bottlenecks with a gate in each."""
+    """Returns a network like EfficientNet: a first convolution, and bottlenecks with a gate in each.
+
+    A gate (squeeze and excite) multiplies each channel by a factor that is computed from the means of all
+    channels.
+    """
     net = Net((1, 128, 128, 3), name="gates")
     x = net.conv(net.inputs[0], 16, (3, 3), (2, 2), SAME_3X3)
     strides = {count * (i + 1) // 5 for i in range(3)}

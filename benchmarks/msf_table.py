@@ -2,14 +2,14 @@
 
     python benchmarks/msf_table.py [--board host] [--image stream]
 
-For every solved cell of P1 and P2 (as tests/support/msf_tables.py has them): the plan of the front with
-the least arena that does no more work than the paper's choice does, and whether its arena is no larger.
-The networks are the files in ../shared/models; the paper counts neither the input image nor the last
-output, residuals, pooling, dense layers, and its F ignores what blocks repeat at their borders. Ours
-count everything in the arena, aligned and placed, but stack, weights and code; F is of executed work.
-Below: the least arena of msf-CNN's own blocks on the same file, counted as ours.
+For every cell of P1 and P2 with a result (tests/support/msf_tables.py): the plan of the front with the least
+arena that does no more work than the paper's choice, and whether its arena is no larger. The networks are the
+files in ../shared/models. The paper counts neither the input image nor the last output, residuals, pooling
+and dense layers, and its F ignores what blocks repeat at their borders. Our plans count everything in the
+arena, aligned and placed, but not stack, weights and code; F is of executed work. Below the table: the least
+arena of msf-CNN's own blocks on the same file, counted as ours.
 
-The image: `stream` delivers it row by row, so that no whole image is in RAM (what compares with the paper,
+The image: `stream` delivers it row by row, so that no whole image is in RAM (this compares with the paper,
 which does not count it); `overwritable` has it in the arena.
 """
 
@@ -66,8 +66,8 @@ def cells(network: str) -> Iterator[PaperCell]:
 def least(found: Front, most_f: float, enough: int) -> Plan | None:
     """Returns the plan with the least arena among the points with F up to `most_f`; None if there are none.
 
-    Points whose live bytes are not below the best arena so far are not placed. Points with more live bytes
-    than `enough` are not placed either, except for the first one.
+    Points whose live bytes are not below the least arena of the points before are not placed. Points with
+    more live bytes than `enough` are not placed either, except for the first one.
     """
     best: Plan | None = None
     for index, point in enumerate(found.points):

@@ -1,10 +1,10 @@
 """Prints what costs predict for whole networks, beside counts: python benchmarks/network_costs.py
 
-A Markdown table: for every network and board the cost over what was counted, and the count: executed
-instructions, or with `--cycles` the cycles that `profile` estimates, on boards whose costs are in cycles. A
-network that a board has no room for is left out there. Networks run layer by layer on the default compiler.
-`--boards` and `--networks` choose; a network is a file or a name of the zoo, and the default is all of the
-zoo and of ../shared/models. Nothing is written.
+A Markdown table: for every network and board the predicted cost divided by the count, and the count. The
+count is in executed instructions; with `--cycles` it is in the cycles that `profile` estimates, on boards
+whose costs are in cycles. A board that a network does not fit is left out. Networks run layer by layer on the
+default compiler. `--boards` and `--networks` choose; a network is a file or a name of the zoo, and the
+default is all of the zoo and of ../shared/models. Nothing is written.
 """
 
 from __future__ import annotations

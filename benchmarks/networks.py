@@ -2,14 +2,15 @@
 
     python benchmarks/networks.py [--code] [NETWORK...]
 
-Without names: every int8 model in ../shared/models, then the zoo. Layer-by-layer plans. Bytes: arenas with
-inputs, outputs and kernel scratch in them; the weight image as each core's kernels pack it. Instructions
-are executed ones, counted exactly in QEMU for one input; the result is compared with the executor.
+Without names, the networks are every int8 model in ../shared/models, then the zoo. Plans are layer by layer.
+Bytes are those of arenas with inputs, outputs and kernel scratch, and of the weight image as each core's
+kernels pack it. Instructions are executed ones, counted exactly in QEMU for one input; the result is compared
+with the executor.
 
-`--code`: bytes of code and constants beside the weights in the image that `buildtool build` links, as
+`--code` prints bytes of code and constants beside the weights in the image that `buildtool build` links, as
 `buildtool sizes` reports them: the kernels that the network uses, its own C, start-up code and the test
-firmware, which reads inputs, writes outputs and checks the arena's guards. No C library is in it.
-Nothing is written.
+firmware, which reads inputs, writes outputs and checks the arena's guards. It contains no C library. Nothing
+is written.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Odd shapes: operators that no kernel was tuned on, drawn by a seed.
+"""Odd shapes: operators of shapes that no kernel was tuned for, drawn by a seed.
 
     entries = drawn()[::2]          # for tuning
     entries = drawn()[1::2]         # for showing
     entries = named()               # one of each family that was slow
 
-An entry has a name and a call of single.py, as those of library_counts.toml. kernels.py prints them.
+An entry has a name and a call of single.py, like those of library_counts.toml. kernels.py prints them.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ NAMED: list[tuple[str, list[Any]]] = [
 
 
 def drawn(seed: int = SEED, count: int = COUNT) -> list[Entry]:
-    """Returns `count` entries, all different, each family as often as its weight says."""
+    """Returns `count` different entries. The weight of a family says how many of them are of this family."""
     rng, found = np.random.default_rng(seed), dict[str, Entry]()
     makers = [maker for maker, weight in _FAMILIES for _ in range(weight)]
     while len(found) < count:
@@ -84,7 +84,10 @@ def _among(rng: Rng, *choices: Any) -> Any:
 
 
 def _image(rng: Rng, channels: int, products: int) -> tuple[int, int]:
-    """Draws rows and columns for this many channels, with `products` a pixel; a fifth are signals."""
+    """Returns random rows and columns for an image. A fifth of the images are signals, with 1 of either.
+
+    The more channels and products per pixel there are, the smaller the image is.
+    """
     most = max(1, min(32, int((MOST_PRODUCTS / max(1, products * channels)) ** 0.5)))
     sides = [int(rng.integers(max(1, most // 3), most + 1)) for _ in range(2)]
     if rng.integers(5) == 0:
@@ -93,7 +96,7 @@ def _image(rng: Rng, channels: int, products: int) -> tuple[int, int]:
 
 
 def _window(rng: Rng, most: int = 7) -> list[int]:
-    """Draws the rows and columns of a window: half of them squares."""
+    """Returns random rows and columns of a window; half of the windows are squares."""
     side = int(rng.integers(1, most + 1))
     return [side, side] if rng.integers(2) else [int(n) for n in rng.integers(1, most + 1, 2)]
 

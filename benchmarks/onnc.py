@@ -1,7 +1,7 @@
 """Prints ONNC's table of docs/internals/figures.md: `python benchmarks/onnc.py` (needs the onnx package).
 
-Activations and weights of classic networks, and what must be live at once: of activations alone,
-and with weights loaded for their operator. Bytes stand beside every ratio.
+It has the bytes of activations and weights of classic networks, and the bytes that must be live at once: of
+activations alone, and with weights loaded for their operator. Bytes stand beside every ratio.
 """
 
 from __future__ import annotations

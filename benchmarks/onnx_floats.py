@@ -27,7 +27,7 @@ def evaluate(model: Any, feed: dict[str, Any]) -> list[Any]:
 
 
 def main() -> None:
-    """Prints a table: the operators by their largest distance."""
+    """Prints a table of the operators by their largest distance."""
     seeds = int(sys.argv[1]) if len(sys.argv) > 1 else 100
     groups: dict[float, list[str]] = {}
     for name in CASES:

@@ -4,23 +4,23 @@
     python -m benchmarks.pages --all      # the slow ones, too: before a release
     python -m benchmarks.pages --write    # keeps what they print, and writes the pages; also --all, or NAMES
 
-Each docs/figures/NAME.txt is a command and what it printed:
+Each docs/figures/NAME.txt has a command and what it printed:
 
     $ buildtool plan ds_cnn --board cortex-m4
     # pace: slow                   only --all runs it
-    # compiler: clang 22.1.8       its output depends on the compiler, and holds for this one
+    # compiler: clang 22.1.8       its output depends on the compiler, and was made with this one
     # made: 2026-11-24 at af191a5d of slow ones: when, and of which commit
     # first: scons -c              a command before it, whose output is not kept
-    # exit: 1                      the status with which it ends, where that is not 0
+    # exit: 1                      the status with which it ends, if that is not 0
     # needs: ../shared/models      a file or folder outside the checkout that it reads, or a Python package
 
-A command whose compiler is not here, or that needs what is not here, is not compared, and that is said. For a
-new figure, write such a file with the command and what it is like, and run --write NAME.
+A command is not compared if this machine lacks its compiler or something that it needs; that is reported. For
+a new figure, write such a file with the command and its properties, and run --write NAME.
 
 In a page a figure stands between marks, which readers do not see:
 
     <!-- figures -->               indented sessions: each `$` line is a command that is kept. `...` stands
-    <!-- end -->                   for lines left out; the others are found again by their words
+    <!-- end -->                   for lines left out; the other lines are found again by their words
     <!-- figure NAME -->           all of an output; `NAME 2`: its second paragraph; `NAME 2 code`: as code
     <!-- end -->
     <!-- figure NAME: REGEX -->    within a sentence: what the expression's group matches in such a file
@@ -60,7 +60,7 @@ class PageError(Exception):
 
 @dataclass(frozen=True)
 class Kept:
-    """A command and its recorded output. `about`: the entries of the file's header."""
+    """A command and its recorded output. `about` are the entries of the file's header, by name."""
 
     name: str
     command: str
@@ -240,7 +240,7 @@ def _words(line: str) -> str:
 
 
 def chosen(shown: Sequence[str], one: Kept) -> list[str]:
-    """Returns the lines of an output that a page shows: all, except at gaps.
+    """Returns those lines of an output that a page shows. `shown` are the page's present lines, with gaps.
 
     Raises PageError if the output no longer has one of the lines on the page.
     """

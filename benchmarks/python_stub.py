@@ -1,7 +1,7 @@
 """The types of the Python interface, made from those of answers and the table of options.
 
-`python -m benchmarks.python_stub > buildtool/__init__.pyi`. Editors complete the keys of answers and the
-options of requests by it, and mypy checks scripts that use them.
+`python -m benchmarks.python_stub > buildtool/__init__.pyi` writes them. With this file editors complete the
+keys of answers and the options of requests, and mypy checks scripts that use them.
 """
 
 from __future__ import annotations

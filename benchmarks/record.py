@@ -5,9 +5,9 @@
     python benchmarks/record.py --compare before.json after.json  # without running anything
 
 Each request has one entry: the network, the board, the options, and the SHA-256 of every part of its answer
-(a file by its name, the plain values together). A request that is refused has the error's words instead.
-Answers are made in this process without a cache, so that what is compared is what the code says. The exit
-status is 1 where two records differ; each difference is printed with the parts that differ.
+(each file by its name, the plain values together). A request that is refused has the error's text instead.
+Answers are made in this process without a cache, so that the record shows what the present code computes. The
+exit status is 1 if two records differ; each difference is printed with the parts that differ.
 """
 
 from __future__ import annotations

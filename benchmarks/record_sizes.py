@@ -1,12 +1,14 @@
-"""Records what code takes: python benchmarks/record_sizes.py [--toolchain NAME] [--kernels] BOARD...
+"""Records the sizes of code and stack.
 
-Writes buildtool/target/recorded/CORE.toml for each board's core, and the compiler that is found for it:
-bytes of every kernel, of the firmware around a network, and what bounds a network's own code; the stack that
-each kernel needs. An entry of another compiler stays; with `--kernels`, after a kernel was added, so
-does what was found of firmware and networks. BUILDTOOL_CLANG and BUILDTOOL_GCC choose compilers.
+    python benchmarks/record_sizes.py [--toolchain NAME] [--kernels] BOARD...
 
-Kernels are linked all at once: functions lie as far apart there as they ever will, so that no call is shorter
-in another image. Networks: the zoo as the board plans it, some in the least memory, some streamed.
+Writes buildtool/target/recorded/CORE.toml for each board's core and the compiler that is found for it: the
+bytes of every kernel, of the firmware around a network, and what bounds a network's own code; and the stack
+that each kernel needs. Entries of other compilers stay. With `--kernels`, for an added kernel, the figures of
+firmware and networks stay, too. BUILDTOOL_CLANG and BUILDTOOL_GCC choose compilers.
+
+Kernels are linked all at once: functions are as far apart as they ever will be, so that no call is longer in
+another image. Networks are those of the zoo as the board plans them, some in the least memory, some streamed.
 """
 
 from __future__ import annotations
@@ -56,8 +58,8 @@ STUB = "void reset_handler(void);\nvoid reset_handler(void) {}\n"
 class Kernels:
     """The sizes of all kernels and routines: code and constants by source, stack by symbol, in bytes.
 
-    `support`: the code of each function of the run-time support (memcpy, 64-bit integers). `helpers`: the
-    functions of `support` that each symbol calls.
+    `support` has the code of each function of the run-time support (memcpy, 64-bit integers). `helpers` has
+    the functions of `support` that each symbol calls.
     """
 
     code: dict[str, int]
@@ -68,9 +70,9 @@ class Kernels:
 
 @dataclass(frozen=True)
 class Sample:
-    """The sizes of a linked network: its code and variables, those of the other firmware, its frames.
+    """The sizes of a linked network: its code and variables, those of the other firmware, its stack frames.
 
-    `others`: the other firmware's code without run-time support. `pulled`: support that no kernel calls.
+    `others` is the other firmware's code without run-time support. `pulled` is support that no kernel calls.
     """
 
     features: tuple[int, ...]
@@ -197,7 +199,7 @@ def _taken(image: LinkedImage, files: set[str], sections: Sequence[str]) -> int:
 
 
 def bound(rows: Sequence[Sequence[int]], sizes: Sequence[int]) -> tuple[float, ...]:
-    """Returns weights >= 0 for the features, so that each row's weighted sum is at least its size.
+    """Returns weights >= 0 for the features, such that each row's weighted sum is at least its size.
 
     They are fitted by least squares, and then scaled.
     """
@@ -212,7 +214,7 @@ def bound(rows: Sequence[Sequence[int]], sizes: Sequence[int]) -> tuple[float, .
 
 
 def line(xs: Sequence[int], ys: Sequence[int]) -> tuple[float, float]:
-    """Returns (start, slope) of the line above all points with the least sum of distances."""
+    """Returns (start, slope) of the line above all points that has the least sum of distances to them."""
     slopes = np.arange(0, 129)
     starts = np.array([max(0, *(y - s * x for x, y in zip(xs, ys, strict=True))) for s in slopes])
     best = int(np.argmin(starts * len(xs) + slopes * sum(xs)))

@@ -1,7 +1,9 @@
 """Pictures of reports; they need a browser: `./dev --with browser`.
 
-python benchmarks/report_pictures.py                 # the pictures of docs/guides/report.md
-python benchmarks/report_pictures.py FILE.html DIR   # six of a whole report: three widths, light and dark
+    python benchmarks/report_pictures.py                 # the pictures of docs/guides/report.md
+    python benchmarks/report_pictures.py FILE.html DIR   # six of a whole report: three widths, light and dark
+
+A picture is a .png file.
 """
 
 import sys
@@ -27,7 +29,7 @@ def main() -> None:
 
 
 def write_whole(report: Path, folder: Path) -> None:
-    """Writes six pictures of a report's page from its beginning to its end."""
+    """Writes six pictures of a report's whole page."""
     folder.mkdir(parents=True, exist_ok=True)
     with browsing() as browser:
         for width in WIDTHS:
@@ -50,7 +52,7 @@ def write_for_docs() -> None:
 
 
 def taken(browser: Browser, path: Path, picture: Picture) -> bytes:
-    """Returns one picture of the report."""
+    """Returns one picture of the report as the bytes of a .png file."""
     browser.open(path, width=picture.width, dark=picture.dark)
     if picture.opened is not None:
         browser.run(

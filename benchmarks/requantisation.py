@@ -1,12 +1,12 @@
-"""Every sum of channels drawn at random, requantised by each family's kernels and as LiteRT does it.
+"""Requantises every sum of random channels by each family's kernels and as LiteRT does it, and compares.
 
     python benchmarks/requantisation.py --layers 4000
     python benchmarks/requantisation.py xcore_vpu --layers 4000 --seed 7
 
-Kernels that round as cheaply as they can do so under conditions, which their packing proves for each
-channel; this is how the proofs are tried. A layer has 256 channels. Half of the layers are drawn where bounds
-are tight: outputs on both sides of zero, and sums that just do not fit what is cheapest. Prints a row for
-each family and kind of layers, and a line for each channel that is wrong; exits with 1 if there is one.
+Kernels that round in a cheaper way do so only under conditions, which their packing proves for each channel;
+this benchmark tests the proofs. A layer has 256 channels. Half of the layers are drawn where bounds are
+tight: outputs on both sides of zero, and sums that just do not fit the cheapest way. Prints a row for each
+family and kind of layers, and a line for each channel that is wrong; the exit status is 1 if there is one.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 """Prints what networks of special shapes need: python benchmarks/shapes.py enlarging|gated|orders [--board B]
 
-enlarging: U-Nets, feature pyramids, segmentation heads, super-resolution and decoders of transpose
-convolutions, each layer by layer, with nothing computed twice, and with the least memory; arenas in bytes.
-gated: what second passes gain in EfficientNet-B0 with hard swish and with swish, and in the zoo's MobileNet
-V3: arenas in bytes, layer by layer, with nothing computed twice, and by the front within some F.
-orders: what orders of operators gain in Watts-Strogatz networks of one stage, of this many `--nodes`: live
-bytes of the least plan, layer by layer and by the front, in the given order, in that of the least live sum,
-and in that in which chains stay together.
+- enlarging: U-Nets, feature pyramids, segmentation heads, super-resolution and decoders of transpose
+  convolutions, each layer by layer, with nothing computed twice, and with the least memory; arenas in bytes.
+- gated: what recomputation gains in EfficientNet-B0 with hard swish and with swish, and in the zoo's
+  MobileNet V3: arenas in bytes, layer by layer, with nothing computed twice, and by the front within some F.
+- orders: what orders of operators gain in Watts-Strogatz networks of one stage, with this many `--nodes`:
+  live bytes of the least plan, layer by layer and by the front, in the given order, in the order of the least
+  live sum, and in the order in which chains stay together.
+
 Nothing is written.
 """
 

@@ -9,12 +9,13 @@ project:
     no server     nothing is cached, not even digests of compilers
     filled        nothing is cached here; the server has what such a build sends
     20 ms         the same, and the server answers 20 ms later
-    daemon        a daemon has answered the same before, and its cache folder is there
+    daemon        a daemon has answered the same before, and its cache folder exists
 
-The server is Python's own on the loopback. A key is set, so that every namespace that is sent takes part;
-with --no-key only plans are. Each network has the last two conditions on one of the boards. The conditions
-of a command follow each other. Whole rounds are made while time is left (at least one), and the medians
-taken. Seconds are those of the clock, and those of the CPU for all processes, daemon included.
+The server is Python's own on the loopback. A key is set, so that every namespace that can be sent takes part;
+with --no-key only plans are sent. Each network has the conditions `20 ms` and `daemon` on one of the boards.
+The conditions of a command follow each other. Whole rounds are made while time is left (at least one), and
+the medians are taken. Seconds are those of the clock, and those of the CPU for all processes, daemon
+included.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ Times = tuple[float, float]  # seconds of the clock, of the CPU
 
 
 class Server(ThreadingHTTPServer):
-    """Entries in memory. Each answer comes `delay` seconds late. Counts requests by key, and bytes."""
+    """A server with entries in memory. Each answer is `delay` seconds late. Counts requests and bytes."""
 
     daemon_threads = True
     delay = 0.0
@@ -117,7 +118,7 @@ class _Handler(BaseHTTPRequestHandler):
 class Bench:
     """One network on one board: folders for its commands, a server and a daemon.
 
-    `requests`: for each command, how many it sent to the filled server, and the bytes that it got.
+    `requests` has for each command how many it sent to the filled server, and the bytes that it got.
     """
 
     def __init__(self, folder: Path, model: Path, network: str, board: str, key: str) -> None:
@@ -127,7 +128,7 @@ class Bench:
         self.requests: dict[str, tuple[int, int]] = {}
 
     def times(self, what: str, condition: str) -> Times:
-        """Returns the seconds of a command. One without a server then sends to it what it has cached."""
+        """Returns the seconds of a command. If it had no server, its cache is then sent to the server."""
         self.server.delay = 0.02 if condition == "20 ms" else 0.0
         home = self.folder / ("warm" if condition == "daemon" else "cache")
         if condition == "daemon":
@@ -157,7 +158,7 @@ class Bench:
         remote.close()
 
     def _environment(self, condition: str, home: Path) -> dict[str, str]:
-        """Returns the environment of a command, without the settings of whoever runs this."""
+        """Returns the environment of a command, without the settings of the user of this benchmark."""
         without = ("BUILDTOOL_", "PYTHONDONTWRITEBYTECODE", "CI", "MAKEFLAGS")
         kept = {name: text for name, text in os.environ.items() if not name.startswith(without)}
         remote = {"BUILDTOOL_CACHE_URL": self.server.url, "BUILDTOOL_CACHE_KEY": self.key}
@@ -238,7 +239,7 @@ def measure(benches: dict[tuple[str, str], Bench], minutes: float) -> tuple[dict
 
 
 class Table:
-    """The medians of all rounds, and means of them."""
+    """The medians of all rounds; it computes means of them."""
 
     def __init__(self, found: dict[Cell, list[Times]]) -> None:
         self.medians: dict[Cell, Times] = {}

@@ -3,10 +3,10 @@
     rows = count([conv(24, 24, 32, 64), depthwise(24, 24, 96, kernel=3, stride=2)], "cortex-m4")
     rows[0]["instructions"]
 
-As the published figures that they are put beside: int8, per-channel weights, SAME padding, input zero point
--128 (an offset of 128), output zero point -5, no activation; or a ReLU, whose output has the zero point -128
-as trained networks have it, so that no output needs a clamp. Values are random with a
-fixed seed. Every result is compared with the executor.
+They are like the published figures beside which they are shown: int8, per-channel weights, SAME padding,
+input zero point -128 (an offset of 128), output zero point -5, no activation; or a ReLU, whose output has the
+zero point -128 as in trained networks, so that no output needs a clamp. Values are random with a fixed seed.
+Every result is compared with the executor.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Builder(GraphBuilder):
         return self.feed(shape, self.quant(scale, zero_point), DType.INT16 if self.is_wide else DType.INT8)
 
     def op(self, *given: Any, dtype: DType = DType.INT8, **named: Any) -> int:
-        """Adds an operator with one output, of int16 where inputs are."""
+        """Adds an operator with one output, which is of int16 if the inputs are; returns its tensor."""
         return super().op(*given, dtype=DType.INT16 if self.is_wide else dtype, **named)
 
     def weights(self, shape: Sequence[int], axis: int) -> tuple[int, int]:
@@ -89,7 +89,7 @@ class Builder(GraphBuilder):
         )
 
     def scaled(self, kind: OpKind, inputs: Sequence[int], scale: float, attrs: Attrs) -> None:
-        """Adds an operator whose output has this scale."""
+        """Adds an operator whose output has the scale `scale`."""
         relu = getattr(attrs, "activation", Activation.NONE) is Activation.RELU
         self.op(kind, inputs, attrs, self.quant(scale, -128 if relu else OUTPUT_ZERO_POINT))
 
@@ -129,7 +129,7 @@ def conv(
     groups: int = 1,
     same: bool = True,
 ) -> Single:
-    """Returns a CONV_2D. A single number as `kernel` means a square. `same`: SAME padding, else VALID."""
+    """Returns a CONV_2D. A single number as `kernel` means a square. `same` is SAME padding, else VALID."""
     kh, kw = _sides(kernel)
 
     def add(b: Builder) -> None:
@@ -163,7 +163,7 @@ def depthwise(
     same: bool = True,
     multiplier: int = 1,
 ) -> Single:
-    """Returns a DEPTHWISE_CONV_2D. A single number as `kernel` means a square. `same`: SAME, else VALID."""
+    """Returns a DEPTHWISE_CONV_2D. A single number as `kernel` means a square. `same` is SAME, else VALID."""
     kh, kw = _sides(kernel)
 
     def add(b: Builder) -> None:
@@ -203,7 +203,7 @@ def transpose(
 
 
 def padded(height: int, width: int, channels: int, *sides: int) -> Single:
-    """Returns a PAD; `sides`: rows above and below, columns left and right."""
+    """Returns a PAD. `sides` are rows above and below, columns left and right."""
 
     def add(b: Builder) -> None:
         x = b.input((1, height, width, channels))
@@ -214,7 +214,7 @@ def padded(height: int, width: int, channels: int, *sides: int) -> Single:
 
 
 def wide(maker: str, *given: Any) -> Single:
-    """Returns what the function `maker` of this file makes of `given`, with int16 activations."""
+    """Returns the operator of the function `maker` of this file for the arguments `given`, in int16."""
     make: Single = globals()[maker](*given)
 
     def add(b: Builder) -> None:
@@ -242,7 +242,7 @@ def dense(inputs: int, outputs: int) -> Single:
 
 
 def binary(kind: OpKind | str, height: int, width: int, channels: int, *second: int) -> Single:
-    """Returns an ADD or MUL. `second`: the shape of the second operand, if it is to be broadcast."""
+    """Returns an ADD or MUL. `second` is the shape of the second operand, if it is to be broadcast."""
 
     def add(b: Builder) -> None:
         shape = (1, height, width, channels)
@@ -372,9 +372,9 @@ def images(singles: Sequence[Single]) -> list[Builder]:
 def count(
     singles: Sequence[Single], board: str, toolchain: str = "", cmsis_nn: str = ""
 ) -> list[dict[str, Any]]:
-    """Returns the row of each operator in `profile` (name, kernel, macs, instructions), and the `compiler`.
+    """Returns each operator's row of `profile` (name, kernel, macs, instructions), with the `compiler`.
 
-    `cmsis_nn`: the path of a checkout of CMSIS-NN, whose kernels are then used. Exits if a result is not
+    `cmsis_nn` is the path of a checkout of CMSIS-NN, whose kernels are then used. Exits if a result is not
     exact.
     """
     rows = []

@@ -1,8 +1,8 @@
 """Least arenas with weights in slow flash, on board xcore: python -m benchmarks.slow_flash
 
-For each network and use of its image, at F = 1: the arena without weights (board `host`), with the plain
-kernels' constants and with those of the vector unit, and the estimated milliseconds of the latter: computing
-+ loading: both, as far as they overlap.
+For each network and use of its input image, at F = 1: the arena without weights (board `host`), with the
+constants of the plain kernels and with those of the vector unit's kernels, and the estimated milliseconds of
+the latter: for computing, for loading, and for both as far as they overlap.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Checks that a split on a backend of Keras goes on to the bit: python benchmarks/split_backend.py BACKEND
+"""Checks that a split on a backend of Keras continues to the bit: python benchmarks/split_backend.py BACKEND
 
-BACKEND: tensorflow, torch or jax, installed in this Python beside TensorFlow, which converts to int8. A tiny
-network is split by the command, once without disturbance and once killed at four stages and begun again;
-every file of the two must be the same. It prints the stages, and ends with status 1 where a file differs.
+BACKEND is tensorflow, torch or jax, installed in this Python beside TensorFlow, which converts to int8. A
+tiny network is split by the command, once without disturbance and once killed at four stages and started
+again. Every file of the two runs must be the same. It prints the stages, and ends with status 1 if a file
+differs.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def main() -> int:
 
 
 def make(folder: Path) -> None:
-    """Writes a network of two blocks, and images; an image's class tells which half is bright."""
+    """Writes a network of two blocks, and images. An image's class says which half of the image is bright."""
     from buildtool.split import backend
 
     keras: Any = backend.prepare()

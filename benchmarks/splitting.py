@@ -1,10 +1,10 @@
 """Splits VGG16 and ResNet18 on CIFAR-10: python benchmarks/splitting.py --data DIR --out DIR [--network N]...
 
-DIR holds the data set as docs/guides/split.md says. The networks are trained at a part of their width,
-searched block by block, and priced on the boards. Printed, as Markdown: accuracy by block and factor,
-accuracy and parameters of the networks compared, RAM and flash on the boards before and after, and what it
-took. All of it goes on where it was killed, and what is recorded is not done again. `--counts` prints the
-parameters and MACs of the published splits of VGG16 instead, and needs no data.
+DIR has the data set as docs/guides/split.md says. The networks are trained at a part of their width, searched
+block by block, and priced on the boards. Printed, as Markdown, are accuracy by block and factor, accuracy and
+parameters of the compared networks, RAM and flash on the boards before and after, and the time of the run. If
+it was killed, it continues, and recorded parts are not done again. `--counts` prints the parameters and MACs
+of the published splits of VGG16 instead, and needs no data.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ SECONDS_BETWEEN = 30.0  # lines of progress
 
 @dataclass
 class Said:
-    """Prints progress to standard output, at most one line in SECONDS_BETWEEN."""
+    """Prints progress to standard output, at most one line per SECONDS_BETWEEN."""
 
     last: float = 0.0
 
@@ -149,7 +149,7 @@ def limited(data: Data, count: int) -> Data:
 def trained_base(
     name: str, width: float, data: Data, settings: Settings, folder: Path
 ) -> tuple[Any, dict[str, Any]]:
-    """Returns the whole network, trained now or in an earlier run, and its record."""
+    """Returns the network before it is split, trained now or in an earlier run, and its record."""
     from buildtool.split.networks import by_name
 
     records, path = Records(folder / "records.json"), folder / "base.keras"
@@ -170,7 +170,7 @@ def trained_base(
 
 
 def base_key(name: str, width: float, data: Data, settings: Settings) -> str:
-    """Returns the key for the record of the whole network.
+    """Returns the key for the record of the network before it is split.
 
     It does not depend on the settings for candidates.
     """
@@ -216,7 +216,7 @@ def network_page(
 
 
 class Everything(Pricer):
-    """A pricer without goals, so that every choice is trained: the page is not about one board."""
+    """A pricer without goals, so that every choice is trained: the figures are not about one board."""
 
     def missed(self, choice: Choice) -> str:
         """Returns "", because there are no goals."""

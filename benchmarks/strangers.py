@@ -1,19 +1,17 @@
 """Plans, runs and compares public networks that no test has seen: python benchmarks/strangers.py FOLDER
 
-FOLDER holds .tflite and .onnx files at any depth; strangers.toml says which files are meant, by repository,
-path and SHA-256, and nothing is fetched: whoever has them puts them there. `--unlisted` takes the others as
-well. A file is planned for a board of every family (BOARDS), by default and for the least RAM, and what is
-planned runs: on the host up to `--most-macs`, on emulated boards the files that the list marks for it, up to
-`--most-emulated`. Every tensor of every run is compared with LiteRT's reference kernels. Inputs are random;
-where a network takes an image, there is an image of `--data` as well: a folder or an archive of .png, .jpg
-and .npy files (../shared/data by default).
+FOLDER has .tflite and .onnx files at any depth. strangers.toml lists files by repository, path and SHA-256;
+nothing is downloaded. `--unlisted` takes other files as well. A file is planned for a board of every family
+(BOARDS), by default and for the least RAM. Then it runs: on the host up to `--most-macs`, and on emulated
+boards, if the list marks it for that, up to `--most-emulated`. Every tensor of every run is compared with
+LiteRT's reference kernels. Inputs are random; if a network takes an image, there is an image of `--data` as
+well: a folder or an archive of .png, .jpg and .npy files (../shared/data by default).
 
-Printed, in Markdown: a row a file (operators, bytes, verdict on each board, least RAM), rows for what is
-wrong (unexpected exceptions, more than 10 CPU seconds, tensors that differ), and totals. Results are kept
-below `--kept`, by the commit and the file's digest, and not made again; `--head` prints those of another
-commit. `--costs` prints, in place of all that, what costs predict beside what is counted, for the files that
-the list holds out for it, which no fit has used; of another commit's counts with `--head`. Nothing else is
-written.
+Printed, in Markdown, are a row for each file (operators, bytes, verdict on each board, least RAM), rows for
+what is wrong (unexpected exceptions, more than 10 CPU seconds, tensors that differ), and totals. Results are
+kept below `--kept`, by the commit and the file's digest, and not made again; `--head` prints those of another
+commit. `--costs` prints instead what costs predict beside what is counted, for the files that the list holds
+out: no fit has used them; with `--head`, the counts of another commit. Nothing else is written.
 """
 
 from __future__ import annotations
@@ -83,7 +81,8 @@ Row = dict[str, Any]
 class Stranger:
     """A model file: its path, its name in the list, its SHA-256, and its marks in the list.
 
-    `emulated`: it runs on every board. `held_out`: it tests the costs, and no fit may use it.
+    `emulated` means that it runs on every board. `held_out` means that it tests the costs, and that no fit
+    may use it.
     """
 
     path: Path
@@ -349,7 +348,7 @@ class Table:
         return f"= {tensors}" if equal else "DIFFERS"
 
     def _look(self, where: str, stranger: Stranger, rows: Sequence[Row]) -> None:
-        """Records errors, slow plans and wrong results."""
+        """Records the errors, slow plans and wrong results of a file on the board `where`."""
         for row in rows:
             about = f"| {stranger.name} | {where}, {row.get('step', '')} |"
             if row.get("code") in ("EXCEPTION", "DIED", "INTERNAL"):

@@ -1,17 +1,19 @@
 """Prints what streaming costs: benchmarks/streamed.py [--worst N | --predicted] [NETWORK]...
 
-For each hand-off (1, 4, 8 pixels, whole rows) the plan with the least RAM and at most F times the work (1.0;
---board B and --max-f F may be repeated), its image streamed, beside layer by layer: built, run in QEMU, its
-output compared with the executor's, its executed instructions counted by layer and by function, and its cost
-against the count. A second table has the layers that grew most, and a sentence at the end the most that wide
-hand-offs take. --predicted: one table for all boards in its place, of costs against counts. Nothing is
-written.
+A hand-off is how many pixels one operator computes before the next one runs. For each hand-off (1, 4, 8
+pixels, whole rows) the plan with the least RAM and at most F times the work (1.0; --board B and --max-f F may
+be repeated), with a streamed image, is compared with the plan layer by layer: built, run in QEMU, its output
+compared with the executor's, its executed instructions counted by layer and by function, and its cost
+compared with the count. A second table has the layers that grew most, and a sentence at the end how much wide
+hand-offs take at most. --predicted prints one table for all boards instead, of costs against counts. Nothing
+is written.
 
-Where the instructions are that streaming adds, in per cent of layer by layer:
-  loops       the emitted code, and the delivery of the image's rows
-  set-up      the kernels' entry functions: what each call and each run of pixels begins with
-  scratch     functions that bring inputs into scratch, and copies
-  arithmetic  the rest: sums and outputs, which narrow runs of pixels compute in smaller tiles
+The instructions that streaming adds, in per cent of layer by layer, are in these parts:
+
+- loops: the emitted code, and the delivery of the image's rows
+- set-up: the kernels' entry functions, which begin each call and each run of pixels
+- scratch: functions that bring inputs into scratch, and copies
+- arithmetic: the rest: sums and outputs, which narrow runs of pixels compute in smaller tiles
 """
 
 from __future__ import annotations
@@ -69,7 +71,7 @@ ADDRESSES_SEEN = 1 << 21  # bytes; the plugin gives addresses modulo this
 class Counted:
     """The counts of one run: instructions by operator and by part of the firmware, calls by operator.
 
-    `predicted`: the plan's cost in instructions.
+    `predicted` is the plan's cost in instructions.
     """
 
     plan: Plan
@@ -83,7 +85,7 @@ class Counted:
 
 
 def count(model: str, board: str, how: PlanOptions, folder: Path) -> Counted:
-    """Plans, builds and runs once with both counting plugins; exits if the output is not exact."""
+    """Plans, builds and runs once with both counting plugins of QEMU. Exits if the output is not exact."""
     made = plan_model(model, board, how)
     sources = emit(made.graph, made.plan, made.target, made.model.name)
     plugin = find_plugin(made.target.board)
@@ -227,7 +229,7 @@ def worst(counted: Mapping[str, Counted], whole: Counted, most: int) -> Iterator
 class Streamed:
     """The counts for a network on a board, layer by layer and streamed with each hand-off.
 
-    `max_f`: the limit on F for streamed plans.
+    `max_f` is the limit on F for streamed plans.
     """
 
     model: str

@@ -1,8 +1,9 @@
 """How long the tests take, by room: python -m benchmarks.suite_times [--xml FILE] [--longest 12]
 
-Runs all tests, or reads what `pytest --junitxml FILE` wrote of a run, and prints two tables in Markdown: the
-tests of each folder with their seconds, and the test functions that take longest (all cases of a function
-together). Tests run beside each other, so their seconds add up to more than the run takes.
+A room is a package of buildtool with the tests' folder of the same name. Runs all tests, or reads what
+`pytest --junitxml FILE` wrote about a run, and prints two tables in Markdown: the tests of each folder with
+their seconds, and the test functions that take longest (all cases of a function together). Tests run beside
+each other, so their seconds add up to more than the run takes.
 """
 
 from __future__ import annotations

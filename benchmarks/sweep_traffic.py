@@ -1,11 +1,11 @@
-"""What the workers of a sweep ask a shared cache, and what 1,000 of them would.
+"""What the workers of a sweep send to a shared cache, and what 1,000 of them would send.
 
     python -m benchmarks.sweep_traffic [--candidates 128] [--workers 4] [--board B] [--ram 64K]
 
-The family is that of benchmarks/sweeping.py. Each worker is a process with an empty cache folder, as on a
-machine of its own, and gets every so-manieth batch. The server is Python's own on the loopback, with a key.
-The last table counts 1,000 workers on paper, from the measured requests and bytes of a candidate and the CPU
-time that it takes: it does not show how a server or Dask's scheduler bears them.
+The networks are those of benchmarks/sweeping.py. Each worker is a process with an empty cache folder, as on a
+machine of its own; batches go to the workers in rotation. The server is Python's own on the loopback, with a
+key. The last table computes the figures of 1,000 workers from the measured requests and bytes of a candidate
+and the CPU time that it takes: it does not show whether a server or Dask's scheduler bears them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MESSAGES = 10
 
 
 def use_server(folder: str, url: str) -> None:
-    """Prepares a worker: its cache folder, and the server behind it."""
+    """Prepares a worker: gives it its cache folder, and the server of the shared cache."""
     os.environ |= {
         "BUILDTOOL_CACHE": "on",
         "BUILDTOOL_CACHE_DIR": folder,
@@ -79,7 +79,9 @@ class Traffic:
                 )
 
     def namespaces(self) -> Iterator[list[str]]:
-        """Yields for each namespace: entries, bytes of one, and for each candidate GETs, PUTs and bytes."""
+        """Yields a row for each cache namespace: entries, bytes of one, GETs, PUTs and bytes per
+        candidate.
+        """
         count, asked = len(self.rows), self.server.gets.keys() | self.server.puts.keys()
         for level in [*sorted(set(self.levels.values())), "of no entry"]:
             keys = [key for key in asked if self.levels.get(key, "of no entry") == level]

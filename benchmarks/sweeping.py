@@ -4,10 +4,10 @@
         [--image stream]
 
 The family is MobileNetV2 with other widths, resolutions and numbers of blocks in its stages, in a seeded
-order. Its weights are drawn, so `simplify=structure` plans them: the weights of a network that was not
-trained say nothing. Each sweep has a cache of its own, empty at first. The time in which networks are made
-is counted beside that of planning. CPU seconds are those of the processes, since other programs may use the
-machine.
+order. Its weights are random, so the networks are planned with `simplify=structure`: what random weights
+allow says nothing about trained ones. Each sweep has a cache of its own, empty at first. The time for making
+networks is counted beside that for planning. CPU seconds are those of the processes, since other programs may
+use the machine.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ class Measured(Processes):
     """Processes that measure what a batch takes."""
 
     def submit(self, jobs: Sequence[Job]) -> Any:
-        """Returns the future rows of a batch."""
+        """Starts a batch and returns the future of its rows."""
         return self._pool.submit(measured, jobs)
 
 

@@ -2,8 +2,9 @@
 
     python -m benchmarks.torch_series motion.onnx          # needs torch, onnx and onnxruntime
 
-Its weights are random, and so are the values that decide the scales: what counts is the form of the file,
-1 x 6 x 512 with channels first, BatchNorm and poolings. Three poolings halve the rows: a hop has 8 of them.
+Its weights are random, and so are the values that decide the scales: only the form of the file matters, 1 x 6
+x 512 with channels first, BatchNorm and poolings. Three poolings halve the rows, so the window has to move by
+a multiple of 8 rows.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 
 
 def motion() -> Any:
-    """Returns a torch.nn.Module with separable convolutions, BatchNorm that saw values, and poolings."""
+    """Returns a torch.nn.Module with separable convolutions, poolings, and BatchNorm with statistics."""
     from torch import manual_seed, nn, randn
 
     manual_seed(0)

@@ -1,9 +1,10 @@
-"""Requantisation on 16 bits on xcore: of each network bounds, differences seen, and issues saved.
+"""Requantisation on 16 bits on xcore: bounds, differences seen, and issues saved, for each network.
 
     python benchmarks/vpu16.py ../shared/models/mlperf_kws.tflite ds_cnn --inputs 5
 
-The table of docs/internals/vpu16.md. Inputs are random, of seed 0. Issues are of one invoke, all threads
-together, as they are counted in the model of the vector unit, of the operators whose kernels use it.
+Prints the table of docs/internals/vpu16.md. Inputs are random, of seed 0. Issues are instructions of one
+invoke, of all threads together, as they are counted in the model of the vector unit, of the operators whose
+kernels use it.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def row(model: str, inputs: int) -> list[str]:
 
 
 def _issues(asked: dict[str, str]) -> tuple[int, int]:
-    """Returns the issues of the vector unit, and those of the vector unit and the core together."""
+    """Returns the issues (instructions) of the vector unit, and those of vector unit and core together."""
     issues = handle({"kind": "profile", **asked})["issues"]
     return issues["vpu"], issues["vpu"] + issues["scalar"]
 

@@ -2,7 +2,7 @@
 
     python benchmarks/warm.py [MODEL…] [--board B] [--runs N]
 
-For each network, in folders of its own: the time that a plan takes
+For each network, in folders of its own, the time that a plan takes:
 
     cold          in the command's own process, nothing kept
     disk          in a new process that finds what the last one has kept
@@ -10,10 +10,10 @@ For each network, in folders of its own: the time that a plan takes
     prepared      from a daemon, for a model that was saved a moment ago (other weights)
     new limit     from a daemon, with a limit on RAM that was not asked for before
 
-as the whole command `buildtool plan` (wall clock and CPU seconds of the client), inside the daemon (from
-the request's arrival to its answer, as a client of the standard library sees it), and of the whole `scons`
-(wall clock): into an empty folder, where kernels are compiled as well, and, `prepared`, in a folder that was
-built before the save. Runs of the columns are paired: one of each a round; the medians are shown.
+Times are those of the whole command `buildtool plan` (wall clock and CPU seconds of the client), inside the
+daemon (from the request's arrival to its answer, as a client of the standard library sees it), and of the
+whole `scons` (wall clock): into an empty folder, where kernels are compiled as well, and for `prepared` in a
+folder that was built before the save. In each round every column runs once; the medians are shown.
 """
 
 from __future__ import annotations

@@ -3,11 +3,11 @@
 
 For each network and board, the plan with all channels (`simplify=structure`) and the one without channels
 that are constant or not read (`simplify=weights`): multiply-accumulates, the weight image, the least arena,
-and the cost of the plan with the least cost. Without names: the trained networks of ../shared/models, and
-networks of the zoo whose filters of least norm were set to zero (`NAME-30%`). `--instructions` also runs
-both in the board's emulator and counts. A plan that is larger or slower without channels ends the run with
-an error. `--files` analyses all .tflite and .onnx files of a folder, such as those of strangers.toml, and
-prints those of which it takes at least a hundredth of the work or of the weights.
+and the cost of the plan with the least cost. Without names, the networks are the trained ones of
+../shared/models, and networks of the zoo whose filters of least norm were set to zero (`NAME-30%`).
+`--instructions` also runs both in the board's emulator and counts. A plan that is larger or slower without
+channels ends the run with an error. `--files` analyses all .tflite and .onnx files of a folder, such as those
+of strangers.toml, and prints those that lose at least a hundredth of the work or of the weights.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _LAYERS = (OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D)
 
 
 def prune(graph: Graph, share: float) -> Graph:
-    """Returns the network with that share of each layer's filters, those of least norm, set to zero."""
+    """Returns the network with a share of each layer's filters, those of least norm, set to zero."""
     tensors = list(graph.tensors)
     for op in graph.ops:
         if op.kind not in _LAYERS:
@@ -103,7 +103,7 @@ def plans(file: object, board: str, *, instructions: bool) -> list[dict[str, Any
 
 
 def change(before: float, after: float) -> str:
-    """Returns two figures and their ratio."""
+    """Returns two figures and their ratio as text."""
     return f"{before:,.0f} -> {after:,.0f} ({after / before:.3f})" if before else "0"
 
 
@@ -126,7 +126,7 @@ def rows(name: str, boards: Sequence[str], *, instructions: bool) -> Iterator[tu
 
 
 def survey(folder: Path) -> Iterator[str]:
-    """Yields a row for each file of which some work or some constants are left out, then a sentence."""
+    """Yields a row for each file that loses some work or some constants, then a sentence about all files."""
     read = narrow = 0
     for path in sorted(path for path in folder.rglob("*") if path.suffix in (".tflite", ".onnx")):
         try:

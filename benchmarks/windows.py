@@ -1,8 +1,8 @@
-"""Single operators on windows, counted on a board: as parts of groups that hand on a few columns at a time.
+"""Counts single operators on windows on a board: as parts of groups that pass on a few columns at a time.
 
-A convolution stands between two tables, one of which may be missing, in a group of its own: so it reads and
-writes the column windows that it meets in streamed plans. Other operators run alone, some rows or columns
-of whole tensors at a time. Each shape is counted on a few windows, chosen with a fixed seed.
+A convolution stands between two lookup tables, one of which may be missing, in a group of its own: so it
+reads and writes the column windows that it has in streamed plans. Other operators run alone, on some rows or
+columns of whole tensors at a time. Each shape is counted on a few windows, chosen with a fixed seed.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ CONVOLUTIONS = (OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D)
 class Windowed:
     """A measured operator: its graph and position, its kernel, its calls, and its instructions and cycles.
 
-    `cycles`: by LLVM's model of the core, with ideal memories; None if there is no model.
+    `cycles` are by LLVM's model of the core, with ideal memories; None if there is no model.
     """
 
     graph: Graph
@@ -73,7 +73,7 @@ class Image:
         self.weights = 0
 
     def is_full(self, weights: int, inputs: int) -> bool:
-        """Whether an operator with these bytes of weights and inputs needs another image."""
+        """Whether an operator with these bytes of weights and inputs does not fit and needs another image."""
         graph = self.builder.whole()
         held = sum(graph.tensors[t].size for t in graph.inputs) + inputs
         return bool(self.groups) and (
@@ -172,7 +172,7 @@ def run(
 
 
 def cycles_of(executed: Executed, board: Board, waits: bool = False) -> dict[int, float]:
-    """Returns each operator's cycles by LLVM's model of the core, on request with `waits` for memories."""
+    """Returns each operator's cycles by LLVM's model of the core; `waits` adds waits for memories."""
     timer = find_timer(board)
     if isinstance(timer, str):
         raise SystemExit(timer)

@@ -1,7 +1,8 @@
-"""XMOS's lib_nn functions on random data, and what their documentation says of the results.
+"""Checks of XMOS's lib_nn functions on random data, against what their documentation says of the results.
 
-Each check draws a case, calls one function in the runner, and returns (results, expected): arrays to compare.
-The expected values are computed here, from the public descriptions of the functions and of the unit.
+Each check draws a case, calls the vendor's function of the same name in the runner (a simulator of XS3's
+instructions), and returns (results, expected): arrays to compare. The expected values are computed here, from
+the public descriptions of the functions and of the vector unit.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ MOST16, MOST32 = 2**15 - 1, 2**31 - 1
 
 
 class Case:
-    """A machine with room for buffers, and random numbers."""
+    """A simulated machine with room for buffers, and a source of random numbers."""
 
     def __init__(self, machine: Machine, rng: np.random.Generator) -> None:
         self.m, self.rng = machine, rng
@@ -32,33 +33,33 @@ class Case:
         return self.rng.integers(low, high + 1, shape).astype(dtype)
 
     def bytes(self, *shape: int) -> Array:
-        """Returns random bytes, signed."""
+        """Returns an array of random int8."""
         return self.draw(-128, 127, *shape)
 
     def halves(self, *shape: int, most: int = MOST16) -> Array:
-        """Returns random 16-bit integers."""
+        """Returns an array of random int16 from -`most` to `most`."""
         return self.draw(-most, most, *shape, dtype=np.int16)
 
     def number(self, low: int, high: int) -> int:
-        """Returns a random integer."""
+        """Returns a random integer from `low` to `high`, both included."""
         return int(self.rng.integers(low, high + 1))
 
     def call(self, name: str, *arguments: int) -> int:
-        """Calls a function as XMOS's compiled code does, in dual issue."""
+        """Calls a function as XMOS's compiled code does, in dual issue; returns its result."""
         return self.m.call(name, *arguments, is_dual=True)
 
     def put(self, *arrays: Array) -> int:
-        """Places arrays one after the other; returns their address."""
+        """Writes arrays into the machine's memory, one after the other; returns the address of the first."""
         return self.m.place(b"".join(np.ascontiguousarray(a).tobytes() for a in arrays), after=160)
 
     def room(self, size: int) -> int:
-        """Returns the address of `size` bytes, all 0x55."""
+        """Reserves `size` bytes of memory, fills them with 0x55, and returns their address."""
         address = self.m.reserve(size + 64)
         self.m.write(address, b"\x55" * size)
         return address
 
     def get(self, address: int, count: int, dtype: npt.DTypeLike = np.int8) -> Array:
-        """Returns what the machine has at an address."""
+        """Returns `count` elements of the machine's memory at an address."""
         return self.m.read(address, count, dtype)
 
 
@@ -72,36 +73,36 @@ def check(function: Check) -> Check:
 
 
 def rounded(value: Array, shift: Array | int) -> Array:
-    """Returns value / 2^shift, halves up; shift 0 and above."""
+    """Returns value / 2^shift, rounded to the nearest integer, halves up. `shift` is 0 or more."""
     return np.where(
         np.asarray(shift) > 0, (value + (1 << np.maximum(shift, 1) - 1)) >> np.maximum(shift, 0), value
     )
 
 
 def bounded(value: Array, most: int = MOST16) -> Array:
-    """Saturates symmetrically."""
+    """Returns the value saturated to the range from -`most` to `most`."""
     return np.clip(value, -most, most)
 
 
 def shifted(value: Array, right: int) -> Array:
-    """Returns what VLASHR makes of 16-bit elements."""
+    """Returns 16-bit elements as the instruction VLASHR shifts them: `right` bits to the right, saturated."""
     return bounded(value >> right if right >= 0 else value << -right)
 
 
 def sums(bits: Array) -> Array:
-    """Returns the accumulators in vR and vD, 16 halfwords each."""
+    """Returns the 16 accumulators whose upper and lower halfwords the registers vD and vR have."""
     wide = bits.astype(np.uint16).astype(np.int64)
     both = wide[16:] << 16 | wide[:16]
     return np.where(both >= 2**31, both - 2**32, both)
 
 
 def registers(values: Array) -> Array:
-    """Returns accumulators as vR and vD have them."""
+    """Returns accumulators as halfwords: first the lower ones (register vR), then the upper ones (vD)."""
     return np.concatenate([values & 0xFFFF, values >> 16 & 0xFFFF]).astype(np.uint16)
 
 
 def narrowed(value: Array, lowest: int = -32640) -> Array:
-    """Returns 16-bit elements in 256ths as bytes; below `lowest` they are -128."""
+    """Returns 16-bit elements divided by 256, rounded and saturated to int8; below `lowest` they are -128."""
     return np.where(value < lowest, -128, bounded((value + 128) >> 8, 127))
 
 
@@ -111,7 +112,11 @@ def narrowed(value: Array, lowest: int = -32640) -> Array:
 def _direct(
     c: Case, name: str, dtype: npt.DTypeLike, dot: Callable[[Array, Array], Array], most: int
 ) -> Pair:
-    """A window of kh x kw pixels of `chunks` vectors against 16 channels; the last one has the first row."""
+    """Checks a direct convolution: a window of pixels, which consist of whole vectors, against 16 channels.
+
+    `dtype` is the type of inputs and weights, which are from -`most` - 1 to `most`. `dot` computes the
+    expected sums.
+    """
     per = 32 // np.dtype(dtype).itemsize
     kh, kw, chunks, groups = c.number(1, 3), c.number(1, 3), c.number(1, 3), c.number(1, 2)
     width, group = kw + c.number(0, 2), c.number(0, groups - 1)
@@ -139,24 +144,27 @@ def _equal_bits(taps: Array, w: Array) -> Array:
 
 @check
 def mat_mul_direct_int8_impl_asm(c: Case) -> Pair:
-    """32 inputs a vector."""
+    """Checks sums of int8 products over a window, with 32 inputs per vector."""
     return _direct(c, "mat_mul_direct_int8_impl_asm", np.int8, _products, 127)
 
 
 @check
 def mat_mul_direct_int16_impl_asm(c: Case) -> Pair:
-    """16 inputs a vector; the window's sum stays within 32 bits."""
+    """Checks sums of int16 products over a window, with 16 inputs per vector; they stay within 32 bits."""
     return _direct(c, "mat_mul_direct_int16_impl_asm", np.int16, _products, 1000)
 
 
 @check
 def mat_mul_direct_binary_impl_asm(c: Case) -> Pair:
-    """256 bits a vector, each -1 or 1: half of their product."""
+    """Checks sums over a window of bits that stand for -1 and 1: half of the sum of their products."""
     return _direct(c, "mat_mul_direct_binary_impl_asm", np.int8, _equal_bits, 127)
 
 
 def _generic(c: Case, name: str, dot: Callable[[Array, Array], Array]) -> Pair:
-    """A patch against n channels; the last chunk of weights has only the bytes that the patch has."""
+    """Checks products of a patch with a random number of channels.
+
+    The last chunk of weights has only as many bytes as the patch. `dot` computes the expected sums.
+    """
     count, size = c.number(1, 40), 4 * c.number(1, 40)
     group = c.number(0, (count - 1) // 16)
     x, w = c.bytes(size), c.bytes(count, size)
@@ -174,13 +182,16 @@ def _generic(c: Case, name: str, dot: Callable[[Array, Array], Array]) -> Pair:
 
 @check
 def mat_mul_generic_int8_impl_asm(c: Case) -> Pair:
-    """Bytes."""
+    """Checks sums of int8 products of a patch."""
     return _generic(c, "mat_mul_generic_int8_impl_asm", _products)
 
 
 @check
 def mat_mul_generic_binary_impl_asm(c: Case) -> Pair:
-    """Whole vectors of bits only: what lies behind a patch of bits is not neutral."""
+    """Checks binary products of a patch that consists of whole vectors.
+
+    Other patches cannot be checked: the bits behind them would count.
+    """
     count, chunks = c.number(1, 40), c.number(1, 4)
     group = c.number(0, (count - 1) // 16)
     x, w = c.bytes(chunks, 32), c.bytes(count, chunks, 32)
@@ -208,19 +219,19 @@ def _depthwise(c: Case, name: str, dtype: npt.DTypeLike, most: int) -> Pair:
 
 @check
 def mat_mul_dw_direct_impl_asm(c: Case) -> Pair:
-    """16 channels, bytes."""
+    """Checks sums of a depthwise convolution in int8, for 16 channels."""
     return _depthwise(c, "mat_mul_dw_direct_impl_asm", np.int8, 127)
 
 
 @check
 def mat_mul_dw_direct_int16_impl_asm(c: Case) -> Pair:
-    """16 channels, 16 bits."""
+    """Checks sums of a depthwise convolution in int16, for 16 channels."""
     return _depthwise(c, "mat_mul_dw_direct_int16_impl_asm", np.int16, 8000)
 
 
 @check
 def maxpool_direct_impl_asm(c: Case) -> Pair:
-    """The largest of a window, for 16 channels."""
+    """Checks the maximum over a window, for 16 channels."""
     kh, kw, channels = c.number(1, 4), c.number(1, 4), 16 * c.number(1, 3)
     width = kw + c.number(0, 2)
     x = c.bytes(kh, width, channels)
@@ -239,7 +250,7 @@ def _accumulators(c: Case) -> Array:
 
 @check
 def output_transform_fn_impl_asm(c: Case) -> Pair:
-    """One shift, a multiplier and a bias a channel, one shift."""
+    """Checks requantisation: a shift for all channels, a multiplier and a bias per channel, a shift."""
     n, first, last = 4 * c.number(1, 4), c.number(-6, 16), c.number(-2, 8)
     acc, mul, bias = _accumulators(c), c.halves(n), c.halves(n)
     out = c.room(32)
@@ -255,7 +266,7 @@ def output_transform_fn_impl_asm(c: Case) -> Pair:
 
 @check
 def output_transform_fn_int_channelwise_impl_asm(c: Case) -> Pair:
-    """A shift, a multiplier and a bias a channel, one shift."""
+    """Checks requantisation: a shift, a multiplier and a bias per channel, a shift for all channels."""
     n, last = 4 * c.number(1, 4), c.number(-2, 8)
     acc, mul, bias, first = _accumulators(c), c.halves(n), c.halves(n), c.draw(0, 24, n, dtype=np.int16)
     out = c.room(32)
@@ -276,7 +287,7 @@ def output_transform_fn_int_channelwise_impl_asm(c: Case) -> Pair:
 
 @check
 def output_transform_fn_int_clamped_impl_asm(c: Case) -> Pair:
-    """Of binary products: an offset, clamped at 0, a shift, a multiplier, a bias, a shift."""
+    """Checks requantisation of binary products: offset, clamp at 0, shift, multiplier, bias, shift."""
     count = 4 * c.number(1, 10)
     group = c.number(0, (count - 1) // 16)
     n, first, last = min(16, count - 16 * group), c.number(-3, 6), c.number(-2, 6)
@@ -296,7 +307,7 @@ def output_transform_fn_int_clamped_impl_asm(c: Case) -> Pair:
 
 @check
 def output_transform_fn_binary_impl_asm(c: Case) -> Pair:
-    """A bit a channel: whether the product is below its threshold."""
+    """Checks a bit per channel: whether the product plus the channel's threshold is below 0."""
     acc, thresholds, group = c.halves(16), c.halves(3, 16), c.number(0, 2)
     out = c.room(8)
     c.call("output_transform_fn_binary_impl_asm", out, c.put(acc), group, c.put(thresholds))
@@ -306,7 +317,10 @@ def output_transform_fn_binary_impl_asm(c: Case) -> Pair:
 
 @check
 def output_transform_fn_int16_impl_asm(c: Case) -> Pair:
-    """32-bit adders and multipliers, those of odd channels first."""
+    """Checks requantisation to int16: an offset and a multiplier of 32 bits per channel.
+
+    The tables have the odd channels before the even ones.
+    """
     n, acc = c.number(1, 16), _accumulators(c) // 2
     add, mul = c.draw(-(2**20), 2**20, 16, dtype=np.int64), c.draw(-(2**18), 2**18, 16, dtype=np.int64)
     order = [add[1::2], mul[1::2], add[::2], mul[::2]]
@@ -321,7 +335,7 @@ def output_transform_fn_int16_impl_asm(c: Case) -> Pair:
 
 @check
 def output_transform_maxpool_impl_asm(c: Case) -> Pair:
-    """Copies up to 16 bytes."""
+    """Checks a copy of up to 16 bytes."""
     n, acc = c.number(1, 16), c.bytes(32)
     out = c.room(32)
     end = c.call("output_transform_maxpool_impl_asm", 0, out, c.put(acc), 0, n)
@@ -355,13 +369,13 @@ def _add_bytes(c: Case, name: str) -> Pair:
 
 @check
 def add_elementwise_asm(c: Case) -> Pair:
-    """Two factors, a bias, a shift."""
+    """Checks an addition of int8 tensors: a factor for each tensor, a bias, a shift."""
     return _add_bytes(c, "add_elementwise_asm")
 
 
 @check
 def mul_elementwise_asm(c: Case) -> Pair:
-    """Zero points, a factor, a bias, a shift."""
+    """Checks a multiplication of int8 tensors: zero points, a factor, a bias, a shift."""
     return _multiply_bytes(c, "mul_elementwise_asm")
 
 
@@ -379,7 +393,10 @@ def _multiply_bytes(c: Case, name: str) -> Pair:
 
 @check
 def add_int16_tensor_asm(c: Case) -> Pair:
-    """Two factors a lane; a sum that rounds to exactly -32768 is left out, the unit makes it -32767."""
+    """Checks an addition of int16 tensors, with a factor for each tensor and lane of the vector.
+
+    Sums that round to exactly -32768 are left out: the unit makes them -32767.
+    """
     n = c.number(1, 70)
     a, b, m = c.halves(n), c.halves(n), c.halves(2, 16)
     out = c.room(2 * n + 2)
@@ -402,7 +419,7 @@ def _multiply_halves(c: Case, name: str) -> Pair:
 
 @check
 def multiply_int16_tensor_asm(c: Case) -> Pair:
-    """A factor and a shift, in 64 bits."""
+    """Checks a multiplication of int16 tensors: a factor and a shift, in 64 bits."""
     return _multiply_halves(c, "multiply_int16_tensor_asm")
 
 
@@ -420,13 +437,13 @@ def _requantise(c: Case, name: str) -> Pair:
 
 @check
 def requantize_int16_tensor_asm(c: Case) -> Pair:
-    """X + 2 x m / 2^16, a factor a lane."""
+    """Checks x + 2 * x * m / 2^16 of int16, with a factor m for each lane of the vector."""
     return _requantise(c, "requantize_int16_tensor_asm")
 
 
 @check
 def dequantize_int16_tensor_asm(c: Case) -> Pair:
-    """To floats: the number becomes the lower bits of 2.0 and more."""
+    """Checks the conversion of int16 to float32: x becomes the lower bits of a float from 2.0 on."""
     n = c.number(1, 40)
     x = c.halves(n)
     scale, offset = np.float32(c.rng.uniform(1, 50)), np.float32(-2.0 - 32768 * 2.0**-22)
@@ -438,7 +455,7 @@ def dequantize_int16_tensor_asm(c: Case) -> Pair:
 
 @check
 def quantize_int16_tensor_asm(c: Case) -> Pair:
-    """From floats: floor(x * scale + 1/2), clamped."""
+    """Checks the conversion of float32 to int16: floor(x * scale + 1/2), clamped."""
     n, scale = c.number(1, 40), np.float32(c.rng.uniform(100, 2000) * 2.0**-23)
     x = c.rng.normal(0, 20, n).astype(np.float32)
     out = c.room(2 * n + 2)
@@ -449,9 +466,10 @@ def quantize_int16_tensor_asm(c: Case) -> Pair:
 
 @check
 def quadratic_interpolation_128(c: Case) -> Pair:
-    """A polynomial for each 512 inputs; rising functions within 32 bits.
+    """Checks a function of int16 that is a polynomial on each interval of 512 inputs.
 
-    The first 512 inputs are left out: there the unit saturates -32768 to -32767.
+    The polynomials stay within 32 bits. The first interval is left out: the unit saturates -32768 to -32767
+    there.
     """
     n = c.number(1, 70)
     x = c.halves(n, most=32255)
@@ -470,7 +488,7 @@ def quadratic_interpolation_128(c: Case) -> Pair:
 
 @check
 def expand_8_to_16(c: Case) -> Pair:
-    """Bytes to halfwords."""
+    """Checks the conversion of int8 to int16."""
     n = c.number(1, 70)
     x, out = c.bytes(n), c.room(2 * n + 2)
     c.call("expand_8_to_16", out, c.put(x), n)
@@ -486,7 +504,7 @@ def _look_up(c: Case, name: str) -> Pair:
 
 @check
 def lookup8_asm(c: Case) -> Pair:
-    """A table; the loop is entered by a computed jump."""
+    """Checks a lookup in a table of 256 bytes; its loop is entered by a computed jump."""
     return _look_up(c, "lookup8_asm")
 
 
@@ -503,7 +521,7 @@ def _signs(c: Case, name: str) -> Pair:
 
 @check
 def bsign_8(c: Case) -> Pair:
-    """A bit an element: whether it is below the zero point."""
+    """Checks a bit per element: whether the element is below the zero point."""
     return _signs(c, "bsign_8")
 
 
@@ -512,7 +530,7 @@ def bsign_8(c: Case) -> Pair:
 
 @check
 def im_to_col_valid_impl_asm(c: Case) -> Pair:
-    """A window's pixels, one after the other, and 32 zero bytes."""
+    """Checks a copy of a window's pixels one after the other, followed by 32 zero bytes."""
     kh, kw, channels = c.number(1, 3), c.number(1, 3), 4 * c.number(1, 20)
     height, width = kh + c.number(0, 3), kw + c.number(0, 3)
     x = c.bytes(height, width, channels)
@@ -529,7 +547,7 @@ def im_to_col_valid_impl_asm(c: Case) -> Pair:
 
 @check
 def pad_3_to_4_asm(c: Case) -> Pair:
-    """Three bytes and a fourth of the padding's top byte; blocks of 24."""
+    """Checks pixels of three bytes that get a fourth byte; the function takes blocks of 24 bytes."""
     blocks, pad = c.number(1, 5), c.number(0, 255)
     x, out = c.bytes(24 * blocks), c.room(32 * blocks + 1)
     c.call("pad_3_to_4_asm", out, c.put(x), blocks, pad << 24)
@@ -539,7 +557,7 @@ def pad_3_to_4_asm(c: Case) -> Pair:
 
 @check
 def pad_1_to_4_asm(c: Case) -> Pair:
-    """One byte and three of the padding; blocks of 4."""
+    """Checks pixels of one byte that get three more bytes; the function takes blocks of 4 bytes."""
     blocks, pad = c.number(1, 20), c.number(0, 2**24 - 1)
     x, out = c.bytes(4 * blocks), c.room(16 * blocks + 1)
     c.call("pad_1_to_4_asm", out, c.put(x), blocks, pad << 8)
@@ -555,19 +573,19 @@ def _copy(c: Case, name: str, unit: int) -> Pair:
 
 @check
 def vpu_memcpy_vector_int_asm(c: Case) -> Pair:
-    """Vectors of 32 bytes."""
+    """Checks a copy of vectors of 32 bytes."""
     return _copy(c, "vpu_memcpy_vector_int_asm", 32)
 
 
 @check
 def vpu_memcpy_vector_ext_asm(c: Case) -> Pair:
-    """Blocks of 128 bytes, with prefetches."""
+    """Checks a copy of blocks of 128 bytes; the function prefetches them."""
     return _copy(c, "vpu_memcpy_vector_ext_asm", 128)
 
 
 @check
 def vpu_memmove_word_aligned(c: Case) -> Pair:
-    """Ranges that may overlap."""
+    """Checks a copy between ranges that may overlap."""
     size, n = 400, c.number(1, 200)
     memory = c.bytes(size)
     base = c.put(memory)
@@ -580,7 +598,7 @@ def vpu_memmove_word_aligned(c: Case) -> Pair:
 
 @check
 def vpu_memset32_asm(c: Case) -> Pair:
-    """A word, in vectors."""
+    """Checks that a word is written repeatedly, in whole vectors."""
     value, count = c.number(0, 2**32 - 1), c.number(0, 5)
     out = c.room(32 * count + 4)
     c.call("vpu_memset32_asm", out, value, count)
@@ -591,7 +609,10 @@ def vpu_memset32_asm(c: Case) -> Pair:
 
 @check
 def vpu_memset_256(c: Case) -> Pair:
-    """A vector, from any address; only repeated bytes give the same at each."""
+    """Checks that a vector is written repeatedly, from any address on.
+
+    The vector has one byte repeated, so that the result does not depend on the address.
+    """
     value, offset, n = c.bytes(1), c.number(0, 3), c.number(1, 100)
     out = c.room(120)
     c.call("vpu_memset_256", out + offset, c.put(np.repeat(value, 32)), n)
@@ -605,19 +626,19 @@ def vpu_memset_256(c: Case) -> Pair:
 
 @check
 def lookup8_ref(c: Case) -> Pair:
-    """As lookup8_asm."""
+    """Checks the same as `lookup8_asm`."""
     return _look_up(c, "lookup8_ref")
 
 
 @check
 def bsign_8_ref(c: Case) -> Pair:
-    """As bsign_8."""
+    """Checks the same as `bsign_8`."""
     return _signs(c, "bsign_8_ref")
 
 
 @check
 def mul_elementwise_ref(c: Case) -> Pair:
-    """As mul_elementwise_asm, where nothing saturates on 16 bits."""
+    """Checks the same as `mul_elementwise_asm`, with cases in which nothing saturates to 16 bits."""
     while True:
         got, want = _multiply_bytes(c, "mul_elementwise_ref")
         if np.abs(want).max() < 127:
@@ -627,19 +648,19 @@ def mul_elementwise_ref(c: Case) -> Pair:
 
 @check
 def multiply_int16_tensor_ref(c: Case) -> Pair:
-    """As multiply_int16_tensor_asm."""
+    """Checks the same as `multiply_int16_tensor_asm`."""
     return _multiply_halves(c, "multiply_int16_tensor_ref")
 
 
 @check
 def add_elementwise(c: Case) -> Pair:
-    """The function that calls add_elementwise_asm."""
+    """Checks the function that calls `add_elementwise_asm`."""
     return _add_bytes(c, "add_elementwise")
 
 
 @check
 def pad_3_to_4_run(c: Case) -> Pair:
-    """Any number of pixels, from any address."""
+    """Checks the same as `pad_3_to_4_asm`, for any number of pixels and from any address on."""
     pixels, pad, offset = c.number(1, 60), c.number(0, 127), c.number(0, 7)
     x, out = c.bytes(offset + 3 * pixels), c.room(4 * pixels + 1)
     c.call("pad_3_to_4_run", out, c.put(x) + offset, pixels, pad << 24 | pad)
@@ -649,14 +670,14 @@ def pad_3_to_4_run(c: Case) -> Pair:
 
 @check
 def mkmsk(c: Case) -> Pair:
-    """The lowest bits."""
+    """Checks an integer whose n lowest bits are 1."""
     n = c.number(0, 32)
     return np.array([c.call("mkmsk", n)]), np.array([(1 << n) - 1])
 
 
 @check
 def argmax_16(c: Case) -> Pair:
-    """The first of the largest."""
+    """Checks the position of the largest element; of equal ones the first counts."""
     x, out = c.halves(c.number(1, 50), most=30), c.room(8)
     c.call("argmax_16", out, c.put(x), len(x))
     return c.get(out, 1, np.int32), np.array([x.argmax()])
@@ -664,7 +685,7 @@ def argmax_16(c: Case) -> Pair:
 
 @check
 def requantize_16_to_8_ref(c: Case) -> Pair:
-    """The upper byte, halves up."""
+    """Checks int16 divided by 256, rounded with halves up, as int8."""
     start, count = c.number(0, 5), c.number(1, 40)
     x, out = c.halves(start + count), c.room(start + count)
     c.call("requantize_16_to_8_ref", out, c.put(x), start, count)

@@ -2,11 +2,12 @@
 
     python -m benchmarks.xs3_layers ARCHIVE NETWORK.tflite... [--every]
 
-ARCHIVE as for benchmarks.xs3_vendor. Convolutions, depthwise convolutions and dense layers, whole; each shape
-once. Ours has the network's weights and requantises exactly, and the outputs are compared with the plain
-kernels. The vendor's (lib_nn's `execute` with the functions that xformer takes) has random weights; its input
-is padded beforehand, which is not counted, but `pad_3_to_4` is. Stalls are those of the runner's model.
-Prints a summary of each network, and with --every a row for each layer before it.
+ARCHIVE is as for benchmarks.xs3_vendor. The layers are convolutions, depthwise convolutions and dense layers,
+each shape once. Our kernels have the network's weights and requantise exactly, and the outputs are compared
+with those of the plain kernels. The vendor's kernels (lib_nn's `execute` with the functions that xformer
+takes) have random weights. Their input is padded before the call; this is not counted, but `pad_3_to_4` is.
+Stalls are those of the runner's model. Prints a summary of each network; --every prints a row for each layer
+before it.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ FUNCTIONS = {
 
 
 class Vendor:
-    """XMOS's functions in a machine with room for whole layers."""
+    """XMOS's functions in a simulated machine with room for whole layers."""
 
     def __init__(self, path: Path) -> None:
         objects, seen = [], set[str]()
@@ -86,7 +87,7 @@ class Vendor:
         return self.machine.place(np.random.default_rng(size).bytes(size), after=160)
 
     def layer(self, kind: OpKind, of: Mapping[str, int]) -> Counts:
-        """Returns what a layer of a shape issues."""
+        """Returns the issue slots that a layer of the shape `of` takes with XMOS's functions."""
         m = self.machine
         m.reset()
         kh, kw, cout, oh, ow = of["kh"], of["kw"], of["cout"], of["oh"], of["ow"]
@@ -134,7 +135,7 @@ class Vendor:
 
 @dataclass(frozen=True)
 class Layer:
-    """A layer's shape, what it issues, and what the vendor's issues."""
+    """A layer's shape, the issue slots of our kernel, and those of the vendor's."""
 
     kind: str
     shape: str
@@ -148,12 +149,12 @@ class Layer:
 
     @property
     def with_stalls(self) -> float:
-        """Returns the same with the model's stalls."""
+        """Returns the same ratio with the stalls of the runner's model added on both sides."""
         ours, theirs = (of.issues + of.stalls for of in (self.ours, self.theirs))
         return ours / theirs
 
     def cells(self) -> list[str]:
-        """Returns the row of a table."""
+        """Returns the layer's row of the table."""
         numbers = (
             f"{self.ours.issues:,}",
             f"{self.theirs.issues:,}",

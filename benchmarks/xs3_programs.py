@@ -1,10 +1,10 @@
-"""Random C programs, compiled for XS3 and for this machine: the same results in the runner and here.
+"""Compares random C programs, compiled for XS3 and run in the runner, with the same programs on this machine.
 
     python -m benchmarks.xs3_programs --programs 400
 
 A program is a function of three numbers and 64 words of memory, with loops, switches, calls, tables of
-functions, arithmetic on 8 to 64 bits and structs. `-fwrapv` makes what overflows the same everywhere. Ten are
-one file, which clang compiles at one of five levels of optimisation.
+functions, arithmetic on 8 to 64 bits and structs. `-fwrapv` makes overflow the same everywhere. Ten programs
+are in one file, which clang compiles at one of five levels of optimisation.
 """
 
 from __future__ import annotations
@@ -59,14 +59,14 @@ EXPRESSIONS = (
 
 
 class _Writer:
-    """Writes one function; `earlier` can be called."""
+    """Writes one random function. `earlier` are functions that it may call."""
 
     def __init__(self, rng: random.Random, number: int) -> None:
         self.rng, self.number, self.lines, self.loops = rng, number, list[str](), 0
         self.names = ["a", "b", "c", "e", "f", "g"]
 
     def value(self, depth: int = 0) -> str:
-        """Returns an expression."""
+        """Returns a random expression."""
         rng = self.rng
         if depth > 3 or rng.random() < 0.25:
             number = rng.choice([0, 1, 2, 7, 31, 255, 256, 65535, 65536, rng.getrandbits(31)])

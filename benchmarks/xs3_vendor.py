@@ -1,9 +1,9 @@
-"""XMOS's own functions in the XS3 runner: equal to what is documented, and how many issue slots they take.
+"""Checks XMOS's own functions in the XS3 runner against their documentation, and counts their issue slots.
 
     python -m benchmarks.xs3_vendor ARCHIVE --cases 40
 
-ARCHIVE is libxtflitemicro.a of the PyPI package xmos-ai-tools (1.4.2), or that package's .whl:
-`pip download --no-deps xmos-ai-tools==1.4.2`. Its objects are read and run, and never stored.
+ARCHIVE is libxtflitemicro.a of the PyPI package xmos-ai-tools (1.4.2), or that package's .whl: `pip download
+--no-deps xmos-ai-tools==1.4.2`. Its objects are read and run, and never stored.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ vpu_vects_vec_0x80:
 
 
 def archive(path: Path) -> bytes:
-    """Returns the archive of objects; raises UsageError where the package is not there."""
+    """Returns the archive of objects at `path`. Raises UsageError if `path` has no such archive."""
     hint = "pip download --no-deps xmos-ai-tools==1.4.2 brings the package, a .whl file"
     try:
         if path.suffix == ".whl":
@@ -57,7 +57,7 @@ def archive(path: Path) -> bytes:
 
 
 def image(content: bytes) -> Image:
-    """Links the functions that are checked; of members with one name the first is taken."""
+    """Links the functions that are checked. Of archive members with the same name, the first is taken."""
     objects, seen = [], set()
     for name, member in elf.members(content):
         if not name.endswith((".c.obj", ".S.obj")):  # lib_tflite_micro is C++
@@ -71,7 +71,7 @@ def image(content: bytes) -> Image:
 
 
 def is_equal(check: Check, case: Case) -> bool:
-    """Whether a function does what is expected; prints why it stopped, if it did."""
+    """Whether a function returns what is expected. If the function stopped, prints why."""
     try:
         got, want = check(case)
     except ToolError as error:

@@ -1,4 +1,4 @@
-"""Prints the table of the zoo's networks that docs/start/zoo.md holds: python benchmarks/zoo.py"""
+"""Prints the table of the zoo's networks in docs/start/zoo.md: python benchmarks/zoo.py"""
 
 from __future__ import annotations
 

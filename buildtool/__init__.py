@@ -3,7 +3,7 @@
     network = buildtool.open("wake.tflite")
     plan = network.plan(board="cortex-m4", ram="64K")
 
-What a name needs is imported when the name is used. Their types are in `__init__.pyi`.
+The names of this module are imported when they are used. `__init__.pyi` has their types.
 """
 
 from importlib import import_module as _import

@@ -296,7 +296,7 @@ class Front(Answer):
     def accounting(self) -> list[str]: ...
 
 class Report(Answer):
-    """A plan with all that its page draws. A notebook shows the page."""
+    """A plan with all data of its page. A notebook shows the page."""
     @property
     def strategy(self) -> str: ...
     @property
@@ -432,7 +432,10 @@ class Trace(Answer):
     def files(self) -> list[str]: ...
 
 class Build(Answer):
-    """A build: `files` are the names of the files that were written, `removed` those of outdated ones."""
+    """A build.
+
+    `files` are the names of the files that were written, `removed` those of outdated files that were removed.
+    """
     @property
     def note(self) -> str: ...
     @property
@@ -467,7 +470,7 @@ class Build(Answer):
     def removed(self) -> list[str]: ...
 
 class Sources(Answer):
-    """The sources of a network: `files` are its names, `changed` those that differ from before."""
+    """The sources of a network: `files` are their names, `changed` those that are new or differ."""
     @property
     def net(self) -> str: ...
     @property
@@ -821,9 +824,9 @@ class Arena(Answer):
     def files(self) -> list[str]: ...
 
 class Network:
-    """A network: a file, the bytes of one, or a network of the zoo. `buildtool.open` makes it.
+    """A network: a file, the bytes of a file, or a network of the zoo. `buildtool.open` makes it.
 
-    `outputs` are the tensors at which it ends; () for those of the file.
+    `outputs` are the tensors at which it ends (default: its own outputs).
     """
     @property
     def model(self) -> str | Mapping[str, Any]: ...
@@ -831,7 +834,7 @@ class Network:
     def outputs(self) -> tuple[str, ...]: ...
     @property
     def name(self) -> str:
-        """The network's name: that of its file without folders and suffix."""
+        """The network's name: the name of its file without folders and suffix."""
 
     def analyze(
         self,
@@ -861,11 +864,13 @@ class Network:
         threads: int | None = None,
         weights_in: str | None = None,
         arena_in: str | None = None,
+        kernels_in: str | None = None,
         progress: Progress = None,
     ) -> Analysis | NetworkMemory:
-        """Returns whether the network fits each board, what binds, and what would help.
+        """Returns whether the network fits each board, which memory is too small, and what would help.
 
-        Without `boards` every known board counts. ONNX and Darknet files without a board are only counted.
+        Without `boards`, the answer has every known board. For an ONNX or Darknet file without `boards`, the
+        answer is its memory, counted without a board.
         """
 
     def plan(
@@ -892,6 +897,7 @@ class Network:
         threads: int | None = None,
         weights_in: str | None = None,
         arena_in: str | None = None,
+        kernels_in: str | None = None,
         compare: bool | None = None,
         period: float | str | None = None,
         plan: PathText | Plan | None = None,
@@ -920,6 +926,7 @@ class Network:
         threads: int | None = None,
         weights_in: str | None = None,
         arena_in: str | None = None,
+        kernels_in: str | None = None,
         peers: bool | None = None,
         progress: Progress = None,
     ) -> Front:
@@ -951,6 +958,7 @@ class Network:
         threads: int | None = None,
         weights_in: str | None = None,
         arena_in: str | None = None,
+        kernels_in: str | None = None,
         peers: bool | None = None,
         period: float | str | None = None,
         plan: PathText | Plan | None = None,
@@ -958,8 +966,9 @@ class Network:
     ) -> Report:
         """Returns a plan as a page, even if it does not fit.
 
-        `profile` also shows the instructions of every layer: True runs the network, and a profile is taken as
-        it is. `against` names an earlier report, or an answer saved as JSON, from which it differs.
+        `profile` adds the instructions of every layer: with True, the network is run to count them; an
+        earlier answer of `profile` is used as it is. `against` names an earlier report, or an answer saved as
+        JSON; the page then shows the differences from it.
         """
 
     def trace(
@@ -987,6 +996,7 @@ class Network:
         threads: int | None = None,
         weights_in: str | None = None,
         arena_in: str | None = None,
+        kernels_in: str | None = None,
         plan: PathText | Plan | None = None,
         progress: Progress = None,
     ) -> Trace:
@@ -1022,6 +1032,7 @@ class Network:
         threads: int | None = None,
         weights_in: str | None = None,
         arena_in: str | None = None,
+        kernels_in: str | None = None,
         self_test: int | None = None,
         golden: PathText | None = None,
         guards: Literal["none", "call", "invoke"] | None = None,
@@ -1058,6 +1069,7 @@ class Network:
         threads: int | None = None,
         weights_in: str | None = None,
         arena_in: str | None = None,
+        kernels_in: str | None = None,
         self_test: int | None = None,
         golden: PathText | None = None,
         guards: Literal["none", "call", "invoke"] | None = None,
@@ -1092,6 +1104,7 @@ class Network:
         threads: int | None = None,
         weights_in: str | None = None,
         arena_in: str | None = None,
+        kernels_in: str | None = None,
         self_test: int | None = None,
         golden: PathText | None = None,
         guards: Literal["none", "call", "invoke"] | None = None,
@@ -1128,6 +1141,7 @@ class Network:
         threads: int | None = None,
         weights_in: str | None = None,
         arena_in: str | None = None,
+        kernels_in: str | None = None,
         input: PathText | ArrayLike | None = None,
         inputs: int | None = None,
         seed: int | None = None,
@@ -1151,7 +1165,10 @@ class Network:
         plan: PathText | Plan | None = None,
         progress: Progress = None,
     ) -> Validation | DatasetValidation:
-        """Builds, runs, and compares with the reference. `input` may be a numpy array of one input."""
+        """Builds and runs the network, and compares its outputs with the reference.
+
+        `input` may be a numpy array of one input.
+        """
 
     def profile(
         self,
@@ -1179,6 +1196,7 @@ class Network:
         threads: int | None = None,
         weights_in: str | None = None,
         arena_in: str | None = None,
+        kernels_in: str | None = None,
         input: PathText | ArrayLike | None = None,
         inputs: int | None = None,
         seed: int | None = None,
@@ -1191,7 +1209,10 @@ class Network:
         plan: PathText | Plan | None = None,
         progress: Progress = None,
     ) -> Profile:
-        """Builds, runs, and counts the instructions of every layer. `input` may be a numpy array."""
+        """Builds and runs the network, and counts the instructions of every layer.
+
+        `input` may be a numpy array of one input.
+        """
 
     def describe(
         self,
@@ -1207,6 +1228,7 @@ class Network:
         threads: int | None = None,
         weights_in: str | None = None,
         arena_in: str | None = None,
+        kernels_in: str | None = None,
         on: Literal["emulator", "board"] | None = None,
         wire: str | None = None,
         name: str | None = None,
@@ -1236,7 +1258,9 @@ class Network:
         """Quantises a float network with `data`, and writes the quantised network to the file `out`."""
 
 class Sweep:
-    """The result of a sweep: `rows` has a dict for each candidate, which pandas.DataFrame takes."""
+    """The result of a sweep. `rows` has a dict of figures for each candidate, as pandas.DataFrame takes
+    it.
+    """
 
     rows: list[dict[str, Any]]
     @property
@@ -1244,7 +1268,7 @@ class Sweep:
         """The rows of candidates that failed, with `code`, `error` and `step`."""
 
     def front(self, board: str) -> list[dict[str, Any]]:
-        """Returns a board's candidates that no other one beats in RAM, flash, time and accuracy."""
+        """Returns a board's candidates that no other candidate beats in RAM, flash, time and accuracy."""
 
     def save(self, path: PathText) -> None:
         """Writes the rows as .jsonl or .parquet, or the page as .html."""
@@ -1266,9 +1290,9 @@ def open(
 ) -> Network:
     """Returns a network: a .tflite or .onnx file, the bytes of one, or a network of the zoo by its name.
 
-    `outputs` ends it at these tensors or layers. `name` is the file's name of a network given as bytes.
-    `daemon` (auto, off, require) and `cache` (on, off, renew) are as on the command line. Raises UsageError
-    where a file does not exist.
+    `outputs` are the tensors or layers at which the network ends (default: its own outputs). `name` is the
+    file name of a network given as bytes. `daemon` (auto, off, require) and `cache` (on, off, renew) are as
+    on the command line. Raises UsageError if a file does not exist.
     """
 
 def boards() -> Boards:
@@ -1326,6 +1350,7 @@ def sweep(
     threads: int | Collection[Any] | None = None,
     weights_in: str | Collection[Any] | None = None,
     arena_in: str | Collection[Any] | None = None,
+    kernels_in: str | Collection[Any] | None = None,
     compare: bool | Collection[Any] | None = None,
     period: float | str | Collection[Any] | None = None,
     plan: PathText | Plan | Collection[Any] | None = None,
@@ -1365,8 +1390,8 @@ def sweep(
     """Plans every network for every board with every choice of options, and returns a row for each.
 
     `networks` is the .toml file of a sweep; or paths, bytes, names of the zoo, or functions that return
-    bytes, each alone or in a pair with a name. An option that is a list has each of its values. `steps` may
-    add emit, link, validate and profile. In the folder `out` the same call continues after it was stopped.
-    `jobs` is the number of processes (default: one for each core; 0: this process), `scheduler` the address
-    of a Dask cluster.
+    bytes, each alone or in a pair with a name. If an option is a list, each of its values is tried. `steps`
+    may add emit, link, validate and profile. If the sweep was stopped, the same call with the same folder
+    `out` continues it. `jobs` is the number of processes (default: one for each core; 0: this process),
+    `scheduler` the address of a Dask cluster.
     """

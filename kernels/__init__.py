@@ -1,1 +1,1 @@
-"""The C kernels, as package data: include/, runtime/, and one folder per kernel family."""
+"""The C kernels, as package data: include/, runtime/, and one folder for each kernel family."""

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from buildtool import __version__, zoo
+from buildtool.base.code_digest import home
 from buildtool.base.errors import BuildtoolError, UsageError
-from buildtool.base.identity import home
 from buildtool.fronts.cli import arguments
 from buildtool.fronts.cli import main as cli
 

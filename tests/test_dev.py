@@ -287,6 +287,7 @@ def test_a_failure_shows_the_logs_end_and_the_next_call_repairs(machine):
     assert any("-m venv" in call for call in machine.calls())  # from scratch: a part may be broken
 
 
+@pytest.mark.slow
 def test_two_calls_at_once_set_up_once(machine):
     machine.add_tools()
     children = [machine.start("echo", "ran", PIP_SECONDS="0.5") for _ in range(2)]

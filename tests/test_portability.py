@@ -33,6 +33,7 @@ def bare(*words, folder, mode="auto"):
     return done.returncode, done.stdout, done.stderr
 
 
+@pytest.mark.slow
 def test_without_locks_and_unix_sockets_commands_plan_in_their_own_process(tmp_path):
     words = ("plan", "ds_cnn", "--board", "cortex-m4", "--json")
     here = subprocess.run([sys.executable, "-m", "buildtool", *words], capture_output=True, text=True)
@@ -41,6 +42,7 @@ def test_without_locks_and_unix_sockets_commands_plan_in_their_own_process(tmp_p
     assert json.loads(bare("cache", "stats", "--json", folder=tmp_path)[1])["levels"]["plans"]["entries"] == 1
 
 
+@pytest.mark.slow
 def test_a_daemon_that_cannot_be_is_refused_in_one_sentence(tmp_path):
     none = "there are no daemons on this system: they need locks of files and Unix sockets [TOOL]"
     hint = "  hint: no command needs one: without a daemon each plans in its own process"

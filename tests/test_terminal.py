@@ -187,6 +187,7 @@ def test_compiler_emulator_and_reference_say_how_far_they_are(tmp_path, monkeypa
     assert parts[-2:] == ["", ""]
 
 
+@pytest.mark.slow
 def test_a_program_that_runs_is_looked_at(tmp_path):
     program = script(tmp_path / "slow", "printf abc > out\nsleep 0.7\nprintf def >> out")
     sizes: list[int] = []

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 def handle(request: Mapping[str, Any], session: Session | None = None) -> dict[str, Any]:
     """Returns the answer to a request: a mapping with `kind` and the kind's keys (see buildtool/options).
 
-    Values are those of JSON, and bytes for files. Paths are absolute. Raises BuildtoolError. `session`
-    keeps what several requests share. Without a session, nothing is kept.
+    Values are those of JSON, and bytes for files. Paths are absolute. `session` keeps what several requests
+    share; without a session, nothing is kept. Raises BuildtoolError if the request is wrong, or has no
+    answer.
     """
     from buildtool.api.requests import parse
     from buildtool.base.session import Session, working
@@ -41,8 +42,8 @@ def open_session(without: Collection[str] = ()) -> Session:
 
     It does not use the cache namespaces in `without`.
     """
+    from buildtool.base.code_digest import code_digest
     from buildtool.base.folders import REMOTE_URL
-    from buildtool.base.identity import code_digest
     from buildtool.base.session import Session
     from buildtool.base.store.cache import open_cache
 
@@ -55,9 +56,9 @@ def open_session(without: Collection[str] = ()) -> Session:
 
 
 def handle_cached(request: Mapping[str, Any], session: Session, use: str = "on") -> dict[str, Any]:
-    """Returns the answer of `handle`; `use` says whether the cache is on, off or renewed.
+    """Returns the answer of `handle`, and writes new results to the cache.
 
-    New entries are written to the cache at the end.
+    `use` is "on", "off", or the word for renewing the cache's entries (see `base.modes.Use`).
     """
     with caching(session, subject(request), use):
         return handle(request, session)
@@ -65,9 +66,10 @@ def handle_cached(request: Mapping[str, Any], session: Session, use: str = "on")
 
 @contextlib.contextmanager
 def caching(session: Session, subject: str = "", use: str = "on") -> Iterator[None]:
-    """A context in which a session uses its cache as `use` says. New entries are written at the end.
+    """A context in which a session uses its cache as `use` says (see `base.modes.Use`).
 
-    `subject` is the text by which `cache explain` finds what was asked for ("": it does not).
+    At its end, new results are written to the cache. `subject` is the text by which `cache explain` finds the
+    request ("": it cannot be found).
     """
     from buildtool.base.modes import Use
     from buildtool.base.store.cache import Cache
@@ -93,7 +95,10 @@ def caching(session: Session, subject: str = "", use: str = "on") -> Iterator[No
 
 
 def error_for_client(error: BaseException) -> BuildtoolError:
-    """Returns the error for a client; prints the trace of an internal error on standard error."""
+    """Returns any exception as an error that can be sent to a client.
+
+    If it is an internal error, its trace is printed on standard error.
+    """
     reported = from_exception(error)
     if isinstance(reported, InternalError):
         print(reported.trace, file=sys.stderr, flush=True)
@@ -101,12 +106,12 @@ def error_for_client(error: BaseException) -> BuildtoolError:
 
 
 def subject(request: Mapping[str, Any]) -> str:
-    """Returns a request's kind, network and board in words; `cache explain` finds requests by this text."""
+    """Returns a request's kind, network and board in words, by which `cache explain` finds the request."""
     return f"{request.get('kind')} {about(request)}"
 
 
 def about(request: Mapping[str, Any]) -> str:
-    """Names the network and the board of a request as the request does."""
+    """Returns "NETWORK on BOARD" with the names or paths that the request has."""
 
     def name(value: Any) -> str:
         return str(value.get("path") or value.get("name")) if isinstance(value, Mapping) else str(value)

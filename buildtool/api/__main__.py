@@ -1,4 +1,4 @@
-"""Serves requests on standard input until it ends; the client starts this as its child process."""
+"""Answers requests that arrive on standard input, until it ends. The client starts this as its child."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from buildtool.base.errors import ToolError, to_data
 
 
 def main() -> int:
-    """Answers frames from standard input on standard output; returns 1 for a broken frame, else 0."""
+    """Reads requests as frames from standard input, and writes answers as frames on standard output.
+
+    Returns 0 at the end of the input, and 1 if a frame is broken or the client has gone.
+    """
     # What a library prints must not get between the frames: it goes to standard error.
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)

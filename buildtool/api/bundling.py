@@ -31,18 +31,21 @@ if TYPE_CHECKING:
 KERNELS, NETWORKS = "kernels", "networks"  # the folders of the shared files, and of each network's own
 _HARNESS = "harness_net.h"  # for the test firmware only
 TEXTS = "LICENSES"  # the folder of the licenses' texts
-_OURS = "buildtool"
+_BUILDTOOL = "buildtool"
 _NAMES = re.compile(r"(?i)(licen[cs]e|copying)([.-].*)?$")
 _TAG = re.compile(rb"SPDX-License-Identifier:[ \t]*([\w.+() -]+?)[ \t]*(?:\*/|\r?$)", re.MULTILINE)
 
 
 def example_folder(system: System) -> str:
-    """Returns the folder of the example that compares an output, which all but plain bundles have."""
+    """Returns the bundle's folder for the example, which compares an output with the reference's.
+
+    Bundles for all systems but plain have an example.
+    """
     return "example/main" if system is System.IDF else "example"  # of ESP-IDF: a component
 
 
 def answer(request: Bundle, session: Session) -> BundleAnswer:
-    """The answer to a `bundle` request."""
+    """Returns the answer to a `bundle` request."""
     from buildtool.emit.sources import kernel_sources
     from buildtool.target.kernels import application_sources
 
@@ -79,7 +82,10 @@ def _describe_network(
     licensed: list[License],
     files: list[str],
 ) -> BundledNetwork:
-    """Describes the network for build systems; the lists have names of files in the bundle."""
+    """Returns the description of the network for build systems.
+
+    `kernels`, `headers` and `files` are names of files in the bundle.
+    """
     from buildtool.plan.codec import digest
 
     net, plan, core = sources.net, planned.plan, planned.target.board.core
@@ -122,7 +128,7 @@ def _count_other_memory(plan: Plan, header: str) -> SecondArena:
 
 
 def _read_macro(header: str, name: str) -> int | None:
-    """The number of a macro in the network's header; None where there is none."""
+    """Returns the number that the network's header defines as NET_`name`; None if there is no such macro."""
     match = re.search(rf"(?m)^#define \w+_{name} (\d+)$", header)
     return int(match.group(1)) if match else None
 
@@ -130,7 +136,11 @@ def _read_macro(header: str, name: str) -> int | None:
 def _find_kernel_files(
     target: Target, own: Iterable[bytes], compiled: list[Path]
 ) -> tuple[dict[str, Path], dict[str, Path]]:
-    """Returns the kernels' sources and all included headers; each maps a name in the bundle to a file."""
+    """Returns the kernels' sources and all included headers, each as a map from a name in the bundle to a
+    file.
+
+    `own` are the contents of the network's own sources, and `compiled` the files of the kernels to compile.
+    """
     from buildtool.base.objects import closure
     from buildtool.target.kernels import APART_HEADERS, include_folder, kernel_includes
 
@@ -153,18 +163,18 @@ def _find_kernel_files(
 
 
 def licenses(target: Target, files: Mapping[str, Path]) -> tuple[list[License], dict[str, bytes]]:
-    """Returns the licenses of `files`, and the texts of the licenses by name in the bundle.
+    """Returns the licenses of `files`, and the licenses' texts by their names in the bundle.
 
     `files` maps a name in the bundle to a file.
     """
     from buildtool.firmware.tools import ours
 
     roots = [folder.resolve() for folder in ours().values()]
-    mine, others = set[str](), dict[str, dict[str, Path]]()
+    own_folders, others = set[str](), dict[str, dict[str, Path]]()
     for name, path in files.items():
         folder = name.rpartition("/")[0]
         if any(path.resolve().is_relative_to(root) for root in roots):
-            mine.add(folder)
+            own_folders.add(folder)
         else:
             others.setdefault(folder, {})[name] = path
     rows: list[License] = []
@@ -175,8 +185,8 @@ def licenses(target: Target, files: Mapping[str, Path]) -> tuple[list[License], 
         texts.update({place: text} if text else {})
         rows.append({"spdx": spdx, "text": place, "folders": folders})
 
-    if mine:
-        add(_OURS, *_read_our_license(), sorted(mine))
+    if own_folders:
+        add(_BUILDTOOL, *_read_our_license(), sorted(own_folders))
     families = {family.folder: family.name for family in target.families}
     for folder, members in sorted(others.items()):
         first = next(iter(members.values()))
@@ -191,7 +201,7 @@ def licenses(target: Target, files: Mapping[str, Path]) -> tuple[list[License], 
 
 
 def _read_our_license() -> tuple[str, bytes]:
-    """The SPDX expression and the text of buildtool's license, from its distribution or the checkout."""
+    """Returns the SPDX expression and the text of buildtool's license, from the package or the checkout."""
     expression, files = "", []
     with contextlib.suppress(importlib.metadata.PackageNotFoundError, KeyError):  # it is not installed
         expression = importlib.metadata.metadata(DISTRIBUTION)["License-Expression"]

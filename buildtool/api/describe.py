@@ -1,8 +1,8 @@
 """The description of a network for build systems: files, sources, flags, commands, dependencies.
 
-All callers get the same answer. It needs no plan and reads no model. The group `kernels` has every kernel
-that the board can run, and an emitted file lists those that the network calls. The names of the files follow
-from the network's name.
+All callers get the same answer. It needs no plan and reads no model: the names of the files follow from the
+network's name. The group `kernels` has every kernel that the board can run, and an emitted file lists those
+that the network calls.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ EXACT = ("-ffp-contract=off",)
 
 
 def answer(request: Describe, session: Session) -> DescribeAnswer:
-    """Returns the answer to a `describe` request, which describes a board and possibly a network.
+    """Returns the answer to a `describe` request, which describes a board and possibly a network for it.
 
-    Only the name of the network is used.
+    Of the network, only the name is used.
     """
-    from buildtool.base.identity import code_digest
+    from buildtool.base.code_digest import code_digest
     from buildtool.emit.ctext import identifier
     from buildtool.firmware.flashfiles import check_formats
     from buildtool.firmware.tools import harness as harness_of
@@ -78,7 +78,11 @@ def answer(request: Describe, session: Session) -> DescribeAnswer:
 def _list_groups(
     net: str, target: Target, tools: Toolchain, harness: Harness, roots: _Roots
 ) -> Iterator[SourceGroup]:
-    """Yields the groups of sources; `net` is the network's name in C ("": for the board alone)."""
+    """Yields the groups of sources that are compiled with the same flags.
+
+    `net` is the network's name in C. If it is "", only the board is described, and there is no group
+    `network`.
+    """
     from buildtool.target.kernels import all_kernel_sources, kernel_includes
 
     def group(name: str, shared: bool, includes: list[Place], sources: list[Source]) -> SourceGroup:
@@ -111,14 +115,14 @@ def _describe_serial(target: Target, tools: Toolchain, roots: _Roots) -> SerialP
 
 
 class _Roots:
-    """Folders by name; finds the places of files below them."""
+    """The root folders of the answer, by name. Files are named by a root and a path below it."""
 
     def __init__(self, folders: Mapping[str, Path]) -> None:
         self._folders = {name: folder.resolve() for name, folder in folders.items()}
         self.kernels_by_name = {name: str(folder) for name, folder in self._folders.items()}
 
     def place(self, path: Path) -> Place:
-        """The place of a file below the innermost root that contains it."""
+        """Returns a file's place below the innermost root that contains it, or its absolute path."""
         real = path.resolve()
         names = [name for name, folder in self._folders.items() if real.is_relative_to(folder)]
         if not names:
@@ -127,9 +131,9 @@ class _Roots:
         return {"root": name, "path": real.relative_to(self._folders[name]).as_posix()}
 
     def places(self, path: Path) -> list[Place]:
-        """Returns the place of a file and, if `path` is a link, the place of the link.
+        """Returns the place of a file and, if `path` is a symbolic link, the place of the link.
 
-        The link may point to another file later.
+        Build systems watch both, because the link may point to another file later.
         """
         place = self.place(path)
         link = os.path.normpath(path.absolute())
@@ -142,10 +146,10 @@ def _place_emitted(name: str) -> Place:
 
 
 def _list_sources(roots: _Roots, files: Iterable[Path], folders: bool = False) -> list[Source]:
-    """Lists source files with the names of their objects.
+    """Returns the source files, each with the name of its object.
 
-    An object is named after its file. Its name has the folder, too, if `folders` is true or two files
-    have the same name.
+    An object is named after its file. The folder is part of the name if `folders` is true or if two of the
+    files have the same name.
     """
     from buildtool.target.kernels import object_name
 
@@ -177,7 +181,7 @@ def _describe_tools(tools: Toolchain, target: Target) -> Tools:
 
 
 def _name_files(net: str, board: Board, flashing: Flashing) -> NetworkFiles:
-    """Names the files of a network. They depend on its name, but not on what it computes or how it runs."""
+    """Returns the names of a network's files. They depend on the network's name, but not on its content."""
     from buildtool.firmware.flashfiles import suffixes
 
     emitted = [".c", ".h", ".plan", "_arena.json", "_kernels.txt", "_quantization.h"]
@@ -201,7 +205,11 @@ def _name_files(net: str, board: Board, flashing: Flashing) -> NetworkFiles:
 
 
 def _list_commands(choice: TargetChoice, flashing: Flashing) -> dict[str, list[str | Slot]]:
-    """Returns buildtool's command lines; `sizes` writes files for flash and a report to the folder `out`."""
+    """Returns buildtool's command lines for a build system: name -> arguments.
+
+    The build system replaces each slot with a path or name. `sizes` writes files for flash and a report to
+    the folder in the slot `out`.
+    """
 
     def slot(flag: str, name: str) -> list[str | Slot]:
         return [flag, {"slot": name}]

@@ -1,7 +1,7 @@
 """A child process that runs a library, because the library may end its whole process.
 
 Parent and child send each other pickled values. What the child prints goes to a temporary file. If the child
-ends, the error has its last line.
+ends before it has answered, the parent's ToolError quotes the last line of that file.
 """
 
 from __future__ import annotations
@@ -16,15 +16,17 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import IO, Any
 
+from buildtool.base.code_digest import home
 from buildtool.base.errors import Hint, ToolError
-from buildtool.base.identity import home
 
 _LAST_WORDS = 200  # characters of the child's last line before it ends
 PATIENCE_SECONDS = 1800.0  # for one answer: the slowest ones need only minutes
 
 
 class Child:
-    """A child process; `receive` raises a ToolError if the child has ended or answers with an error."""
+    """A child process, as its parent sees it. `receive` raises a ToolError if the child has ended or answers
+    with an error.
+    """
 
     def __init__(
         self, process: subprocess.Popen[bytes], printed: IO[bytes], name: str, hint: str | Hint
@@ -32,14 +34,16 @@ class Child:
         self.process, self._printed, self._name, self._hint = process, printed, name, hint
 
     def send(self, message: object) -> None:
-        """Sends a message. If the process has ended, `receive` raises the error."""
+        """Sends a message. If the process has ended, the next `receive` raises the error."""
         assert self.process.stdin is not None
         with contextlib.suppress(OSError):
             pickle.dump(message, self.process.stdin, protocol=5)
             self.process.stdin.flush()
 
     def receive(self) -> Any:
-        """Waits for the next answer."""
+        """Waits for the next answer and returns it. Raises ToolError if the child ends, reports an error, or
+        sends nothing for PATIENCE_SECONDS.
+        """
         assert self.process.stdout is not None
         is_late = threading.Event()
 
@@ -63,7 +67,7 @@ class Child:
         return answer
 
     def ask(self, message: object) -> Any:
-        """Sends a message, and returns the answer."""
+        """Sends a message and returns the answer. Raises ToolError as `receive` does."""
         self.send(message)
         return self.receive()
 
@@ -88,10 +92,11 @@ class Child:
 
 @contextlib.contextmanager
 def running(module: str, name: str, hint: str | Hint = "", folder: str = "") -> Iterator[Child]:
-    """Runs a module of buildtool in a child process, and ends it. `name` and `hint` are for errors.
+    """A context with a child process that runs `module`, a module of buildtool. The process ends with the
+    context.
 
-    `folder` is for the child's temporary files ("": the system's folder). Raises ToolError if there are too
-    many processes, or not enough memory.
+    `name` and `hint` appear in error messages. `folder` is for the child's temporary files ("": the system's
+    folder). Raises ToolError if the process cannot be started.
     """
     paths = [home(), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
@@ -116,13 +121,17 @@ def running(module: str, name: str, hint: str | Hint = "", folder: str = "") -> 
 
 
 def answer(sink: IO[bytes], is_right: bool, content: object) -> None:
-    """Sends an answer to the parent: its content, or the text of an error."""
+    """Sends an answer to the parent. `content` is the result if `is_right`, otherwise the text of an
+    error.
+    """
     pickle.dump((is_right, content), sink, protocol=5)
     sink.flush()
 
 
 def serve(work: Callable[[IO[bytes], IO[bytes]], None]) -> None:
-    """Calls `work` with the streams of messages and answers, in a child process."""
+    """Calls `work` in a child process, with the stream of the parent's messages and the stream for
+    answers.
+    """
     with os.fdopen(os.dup(1), "wb") as own:
         os.dup2(2, 1)  # what libraries print must not get between the answers
         work(sys.stdin.buffer, own)

@@ -15,10 +15,11 @@ SUFFIX = ".dll" if sys.platform == "win32" else ".so"  # also on macOS; setup.py
 
 
 def load(module: str, name: str, abi: int, functions: Mapping[str, tuple[Any, ...]]) -> ctypes.CDLL:
-    """Returns the library `_NAME` that lies beside the file of a module.
+    """Returns the library `_NAME` that lies beside the file `module` (a path).
 
-    `functions` gives the ctypes types of each function's result and arguments. The library's own function
-    `NAME_abi` returns its ABI. Raises ToolError where no library there has the ABI `abi`.
+    `functions` gives, for each function's name, the ctypes types of the result and of the arguments. The
+    library's own function `NAME_abi` returns its ABI. Raises ToolError if the library is missing or does not
+    have the ABI `abi`.
     """
     with contextlib.suppress(OSError, AttributeError):  # missing, built for another system, another library
         library = ctypes.CDLL(str(Path(module).with_name(f"_{name}{SUFFIX}")))
@@ -35,6 +36,8 @@ def load(module: str, name: str, abi: int, functions: Mapping[str, tuple[Any, ..
 
 
 def struct(*fields: tuple[Any, str]) -> type[ctypes.Structure]:
-    """Returns the class of a C struct. Each of `fields` is a type and its fields' names, in one string."""
+    """Returns the ctypes class of a C struct. Each of `fields` is a type, and the names of the fields of that
+    type in one string, separated by spaces.
+    """
     pairs = [(name, kind) for kind, names in fields for name in names.split()]
     return type("struct", (ctypes.Structure,), {"_fields_": pairs})

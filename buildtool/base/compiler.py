@@ -1,8 +1,8 @@
 """The identity of a compiler: its programs, the files that they read, and the variables that they use.
 
-A name is not enough: it may belong to a script or a link, and a configuration file or a variable may add
-flags. So we run the compiler with `-v` and its flags. Its output and the content of all files that the output
-names make up the identity.
+The identity is part of cache keys. A compiler's name is not enough, because it may belong to a script or a
+link, and a configuration file or a variable may add flags. So we run the compiler with `-v` and its flags.
+Its output and the content of all files that the output names make up the identity.
 """
 
 from __future__ import annotations
@@ -43,8 +43,11 @@ _DEPENDENCY = re.compile(r"(?:\\[ #\\]|\$\$|[^\s\\$])+|\\(?!\n)")
 
 @dataclass(frozen=True)
 class Identity:
-    """A compiler with its flags. `digest` identifies everything about it. `files` are its programs, libraries
-    and settings. `folders` are those in which it searches for its own and the system's headers, in order.
+    """A compiler with its flags.
+
+    `digest`: identifies everything about it.
+    `files`: its programs, libraries and settings.
+    `folders`: those in which it searches for its own headers and the system's, in order.
     """
 
     digest: str
@@ -54,20 +57,20 @@ class Identity:
 
 @functools.cache
 def known_files() -> Digests:
-    """Returns the digests of compilers' files, which all projects of this user share."""
+    """Returns the recorded digests of compilers' files. All projects of this user share the records."""
     return Digests("compilers")
 
 
 def environment() -> dict[str, str]:
-    """Returns the environment variables for compilers: those that they need, and those whose names are in the
-    variable PASSED.
+    """Returns the environment variables for compilers: those that compilers need, and those that the user
+    lists in the variable PASSED.
     """
     names = (*_NEEDED, *passed())
     return {**{name: os.environ[name] for name in names if name in os.environ}, "LC_ALL": "C"}
 
 
 def passed() -> dict[str, str]:
-    """Returns the environment variables whose names are in the variable PASSED, with their values."""
+    """Returns the environment variables, with their values, that the user lists in the variable PASSED."""
     names = re.split(r"[,\s]+", os.environ.get(PASSED, ""))
     return {name: os.environ[name] for name in sorted(set(names)) if name in os.environ}
 
@@ -75,8 +78,9 @@ def passed() -> dict[str, str]:
 def identify(
     command: Sequence[str], variables: Mapping[str, str], ldflags: Sequence[str] | None = None
 ) -> Identity | None:
-    """Returns the identity of the compiler `command` (name or path, and flags), run with `variables`. None
-    where its output does not give one. With `ldflags` the linker, called with these flags, is part of it.
+    """Returns the identity of the compiler `command` (name or path, and flags), run with the environment
+    `variables`. With `ldflags`, the identity includes the linker, called with these flags. Returns None if
+    the compiler fails, or one of its files cannot be read.
     """
     variables = {**variables, "LC_ALL": "C"}
     text = _query(command, variables, ldflags)
@@ -111,8 +115,10 @@ def identify(
 
 
 def _query(command: Sequence[str], variables: Mapping[str, str], ldflags: Sequence[str] | None) -> str | None:
-    """Returns the output of a compiler for a file without code, without the names of temporary files. With
-    `ldflags` the output is the commands that compile and link that file, which the compiler only prints.
+    """Returns what a compiler prints with -v for a file without code. Names of temporary files are removed.
+
+    With `ldflags` it is asked with -### instead: it prints the commands that compile and link the file, and
+    runs none of them. Returns None if the compiler cannot be run or fails.
     """
     words = ["-v", "-c", "-o", "empty.o"] if ldflags is None else ["-###", "-o", "empty", *ldflags]
     with tempfile.TemporaryDirectory() as folder:
@@ -150,7 +156,9 @@ def _find_files(text: str) -> Iterator[str]:
 
 
 def _find_spaced_files(line: str) -> Iterator[str]:
-    """Yields the files that a line names. Their paths may contain spaces: GCC's -v quotes no path."""
+    """Yields the existing files whose paths appear in a line. The paths may contain spaces: GCC's -v quotes
+    no path.
+    """
     for start in (match.start() for match in re.finditer(r"(?<![^\s=\"'])/", line)):
         ends = [start + match.start() for match in re.finditer(r"[\s\"]|$", line[start:])]
         names = [line[start:end] for end in ends[:_MOST_SPACES]]
@@ -161,8 +169,10 @@ def _find_spaced_files(line: str) -> Iterator[str]:
 
 def _find_script_files(files: Iterable[str]) -> set[str]:
     """Returns the files that scripts among `files` name by an absolute path, and those that such scripts name
-    in turn. A script may run a program for some sources only, or after the compiler, whose output does not
-    name it.
+    in turn.
+
+    The output of the compiler does not name a program that a script runs for some sources only, or after the
+    compiler.
     """
     paths: set[str] = set()
     queue = list(files)
@@ -181,7 +191,9 @@ def _find_script_files(files: Iterable[str]) -> set[str]:
 
 
 def _find_libraries(programs: Mapping[str, str], variables: Mapping[str, str]) -> set[str]:
-    """Returns the shared libraries that `programs` (path -> digest) load. Clang's code lies in one."""
+    """Returns the shared libraries that `programs` (path -> digest) load. For example, most of Clang's code
+    is in a shared library.
+    """
 
     def list_loaded(program: str) -> str:
         with Path(program).open("rb") as file:
@@ -229,16 +241,19 @@ Fact = tuple[str, str]  # a path, and the digest of the file there ("": no file)
 
 
 def dependencies(rule: bytes) -> list[str]:
-    """Returns the prerequisites of a Make rule, as compilers write it (-MD)."""
+    """Returns the prerequisites of a Make rule that a compiler has written (-MD)."""
     text = rule.decode(errors="surrogateescape").replace("\\\n", " ")
     _, _, files = text.partition(": ")
     return [re.sub(r"\\([ #\\])", r"\1", word).replace("$$", "$") for word in _DEPENDENCY.findall(files)]
 
 
 def facts(identity: Identity, files: Iterable[str]) -> list[Fact]:
-    """Returns the facts that decide which headers are read and what they contain, given the `files` that were
-    read. They include the same name in all of the compiler's folders: a header may appear there later, and
-    hide the present one. Raises OSError.
+    """Returns (path, digest) of each file that decides what a compilation reads ("": the file does not
+    exist).
+
+    `files` are those that the compilation has read. For a header in one of the compiler's folders, the path
+    of the same name in each of these folders is listed, too: a file that appears there later may hide the
+    present header. Raises OSError if a file cannot be read.
     """
     paths: set[str] = set()
     for path in files:

@@ -1,14 +1,14 @@
-"""Results computed from files, such as digests. A file is read again where it may have changed.
+"""Results computed from files, such as digests. A file is read again only where it may have changed.
 
 A record holds a file's size, times and inode, the time when it was read, and the result. It is valid while
 size, times and inode stay the same, provided that the file was at rest when it was read: a file that changes
-twice within the grain of the clock keeps its time (git calls it "racily clean"). A write through a memory map
-changes the time only when the system writes the page to disk. In a file system in memory it never does.
-An image of a file system gives all files the same times, in whole seconds, and the next image may repeat its
+twice within the clock's resolution keeps its time (git calls it "racily clean"). A write through a memory map
+changes the time only when the system writes the page to disk; in a file system in memory it never does. An
+image of a file system gives all files the same times, in whole seconds, and the next image may use the same
 inodes: a record of such a file is only valid until the system or the container starts anew.
 
-With HASH_INPUTS in the environment every file is read. A `Memo` lives as long as its process. `Digests` are
-saved in the memo of builds (buildtool/base/store).
+If HASH_INPUTS is set in the environment, every file is read. The records of a `Memo` end with their process.
+`Digests` are saved in the memo of builds (buildtool/base/store).
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ Record = tuple[int, int, int, int, int, T]
 
 
 def stamp(there: os.stat_result) -> tuple[int, int, int, int]:
-    """Returns the numbers that change with a file: size, mtime and ctime in nanoseconds, and its inode. If
-    the ctime is a whole second, the last number changes as well when the system starts.
+    """Returns the numbers that change when a file changes: its size, its mtime and ctime in nanoseconds, and
+    its inode. If the ctime is a whole second, the last number also changes when the system starts.
     """
     inode = there.st_ino
     if _may_be_of_an_image(there):
@@ -58,13 +58,17 @@ def stamp(there: os.stat_result) -> tuple[int, int, int, int]:
 
 
 def _may_be_of_an_image(there: os.stat_result) -> bool:
-    """Whether the ctime is a whole second, as in an image, or where the file system stores no fractions."""
+    """Whether a file may come from an image of a file system: its ctime is a whole second. The file systems
+    that store no fractions of seconds give the same answer.
+    """
     return there.st_ctime_ns % 1_000_000_000 == 0
 
 
 @functools.cache
 def _system_start() -> str:
-    """Returns what identifies this start of the system and of the container; "" where that is unknown."""
+    """Returns a text that differs for each start of the system and of the container; "" where it is
+    unknown.
+    """
     try:
         first_process = Path("/proc/1/stat").read_text().rpartition(")")[2].split()
         start = first_process[19]  # in ticks since the system started
@@ -76,7 +80,7 @@ def _system_start() -> str:
 
 def at_rest(there: os.stat_result, when_ns: int) -> bool:
     """Whether, at the time `when_ns`, the file had been unchanged for longer than the clock's resolution.
-    False for a file of an image where the start of the system is unknown.
+    False for a file that may come from an image, if the system's start is unknown.
     """
     if _may_be_of_an_image(there) and not _system_start():
         return False
@@ -84,13 +88,15 @@ def at_rest(there: os.stat_result, when_ns: int) -> bool:
 
 
 def is_hashed_always() -> bool:
-    """Whether the user's settings require that every file is read, even an unchanged one."""
+    """Whether the user requires (HASH_INPUTS) that every file is read, even an unchanged one."""
     return os.environ.get(HASH_INPUTS, "").lower() not in ("", "0", "off", "no", "false")
 
 
 @contextlib.contextmanager
 def hashing_always(wanted: bool) -> Iterator[None]:
-    """A context in which every file is read if `wanted`. This also holds for processes started in it."""
+    """A context in which every file is read if `wanted`, also by processes that are started in the
+    context.
+    """
     old = os.environ.get(HASH_INPUTS)
     if wanted:
         os.environ[HASH_INPUTS] = "1"
@@ -103,7 +109,7 @@ def hashing_always(wanted: bool) -> Iterator[None]:
 
 
 def proves(there: os.stat_result, when_ns: int) -> bool:
-    """Whether an unchanged stamp proves that a file still has the content that was read at `when_ns`."""
+    """Whether an unchanged `stamp` proves that a file still has the content that was read at `when_ns`."""
     if is_hashed_always() or there.st_dev in _without_times():
         return False
     return at_rest(there, when_ns) and max(there.st_mtime_ns, there.st_ctime_ns) + MAPPED_NS <= when_ns
@@ -123,8 +129,9 @@ def _without_times() -> frozenset[int]:
 
 
 def _recall_or_make(path: str, old: Record[T] | None, make: Callable[[str], T]) -> tuple[T, Record[T] | None]:
-    """Returns the result of `make` for a file, and a new record. If the file is unchanged since the record
-    `old`, the result is from there. The new record is None where there is nothing to record.
+    """Returns the result for a file, and a new record. The result comes from the record `old` if the file is
+    unchanged, and from `make` otherwise. The new record is None where `old` is still valid, or where the file
+    may change without a change of its stamp.
     """
     status = os.stat(path)  # noqa: PTH116 (for hundreds of files: making a Path takes longer than the call)
     if old is not None and old[:4] == stamp(status) and proves(status, old[4]):
@@ -136,7 +143,7 @@ def _recall_or_make(path: str, old: Record[T] | None, make: Callable[[str], T]) 
 
 
 class Memo(Generic[T]):
-    """Computes the result of `make` for files, and remembers the results of the `most` files used last."""
+    """Computes the result of `make` for files, and remembers the `most` results that were used last."""
 
     def __init__(self, make: Callable[[str], T], most: int) -> None:
         self._make = make
@@ -151,7 +158,9 @@ class Memo(Generic[T]):
 
 
 class Digests:
-    """The digests of the files of one `scope`: a checkout, or a build's top folder. `save` writes them."""
+    """The recorded digests of the files of one `scope`: a checkout, or a build's top folder. `save` writes
+    them.
+    """
 
     def __init__(self, scope: str) -> None:
         name = f"{__version__} {scope}"  # no version reads entries of another one
@@ -161,7 +170,9 @@ class Digests:
 
     @functools.cached_property
     def _records(self) -> dict[str, Record[str]]:
-        """The records of earlier processes. Empty where another version wrote them, or they are damaged."""
+        """The records of earlier processes. It is empty if another version wrote them, or if they are
+        damaged.
+        """
         data = disk.recall(_LEVEL, self._name)
         try:
             number, records = msgpack.unpackb(data, use_list=False, unicode_errors="surrogateescape")
@@ -173,8 +184,8 @@ class Digests:
             return {}
 
     def digest(self, path: str, made: Callable[[str], str] | None = None, how: str = "") -> str:
-        """Returns the SHA-256 (hex) of the file at `path`, or the result of `made`, whose name is `how`.
-        Raises OSError if the file cannot be read.
+        """Returns the SHA-256 (hex) of the file at `path`, or the result of `made` for it. `how` identifies
+        the function `made` in the records. Raises OSError if the file cannot be read.
         """
         key = f"{how}:{path}"
         self._used.add(key)
@@ -185,8 +196,10 @@ class Digests:
         return digest
 
     def of_content(self, path: str, content: str, make: Callable[[str], str], how: str) -> str:
-        """Returns the result of `make`, whose name is `how`, for the file `path` with the digest `content`.
-        It is computed once for each path and content, whatever the file's times are.
+        """Returns the result of `make` for the file at `path`, which has the digest `content`. `how`
+        identifies `make` in the records.
+
+        `make` is called once for each path and content, whatever the file's times are.
         """
         key = f"{how}:{content}:{path}"
         self._used.add(key)
@@ -208,7 +221,9 @@ class Digests:
 
 
 def sha256(path: str, most: float = math.inf) -> str:
-    """Returns the SHA-256 (hex) of a regular file. Raises OSError for others, and above `most` bytes."""
+    """Returns the SHA-256 (hex) of a file. Raises OSError if it is not a regular file, cannot be read, or has
+    more than `most` bytes.
+    """
     digest = hashlib.sha256()
     no_wait = getattr(os, "O_NONBLOCK", 0)
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | no_wait)) as file:

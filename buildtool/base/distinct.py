@@ -1,4 +1,7 @@
-"""Distinct numbers of an array, without np.unique, which imports numpy.ma in 60 ms; the Pareto front."""
+"""The distinct numbers of an array, and the Pareto front of items.
+
+np.unique is not used, because it imports numpy.ma, which takes 60 ms.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +33,10 @@ def distinct(numbers: npt.NDArray[Any]) -> Distinct:
 
 
 def undominated(items: Iterable[T], key: Callable[[T], tuple[Any, ...]]) -> list[T]:
-    """Returns the Pareto front of `items`, sorted by `key`: the items that no other item beats or equals in
-    both of the first two numbers of `key`. Of several equal items, the front has one.
+    """Returns the Pareto front of `items`, sorted by `key`.
+
+    `key` gives a tuple whose first two numbers are minimised. The front has the items that no other item
+    beats or equals in both numbers. Of several items with the same numbers it has one.
     """
     front: list[T] = []
     least = math.inf

@@ -20,7 +20,7 @@ class HintData(TypedDict):
 
 
 class ErrorData(TypedDict):
-    """An error as plain values. Unknown text is "". Line and column count from 1; 0 where unknown."""
+    """An error as plain values. Unknown text is "". Line and column count from 1; 0 means unknown."""
 
     code: str
     text: str
@@ -42,7 +42,7 @@ class Hint(NamedTuple):
     settings: tuple[tuple[str, Value], ...] = ()
 
     def spelled(self, spelling: Spelling) -> str:
-        """Returns the hint as one phrase."""
+        """Returns the hint as one phrase. `spelling` writes an option with its value."""
         words = " ".join(spelling(option, value) for option, value in self.settings)
         if words and self.text:
             return f"{words} ({self.text})"
@@ -54,7 +54,9 @@ class Hint(NamedTuple):
 
 
 def suggest(text: str = "", /, **settings: Value) -> Hint:
-    """Returns a hint that suggests values of options, such as ram=4624, with their effect ("F 1.003")."""
+    """Returns a hint that suggests values for options, such as ram=4624. `text` says what they would do, such
+    as "F 1.003".
+    """
     return Hint(text, tuple(settings.items()))
 
 
@@ -66,9 +68,11 @@ def in_requests(option: str, value: Value) -> str:
 class BuildtoolError(Exception):
     """An error that a user can act on.
 
-    `code` is a stable upper-case word for scripts. `path`, `line` and `column` give the place in a file; line
-    and column count from 1, 0 means unknown. `operator` is an operator's index and name, `tensor` a tensor's
-    name, `option` the name of the wrong option in a request. `hints` say what would help.
+    `code`: a stable upper-case word for scripts.
+    `path`, `line`, `column`: the place in a file. Line and column count from 1; 0 means unknown.
+    `operator`: an operator's index and name. `tensor`: a tensor's name.
+    `option`: the name of the wrong option in a request.
+    `hints`: what would help.
     """
 
     code = "ERROR"
@@ -102,13 +106,13 @@ class BuildtoolError(Exception):
         return self.help(self.front[0])
 
     def help(self, spelling: Spelling = in_requests) -> str:
-        """Returns the hints as one line; `spelling` writes the options."""
+        """Returns the hints as one line. `spelling` writes an option with its value."""
         return "; ".join(filter(None, (hint.spelled(spelling) for hint in self.hints)))
 
     def at(
         self, *, path: str = "", line: int = 0, column: int = 0, operator: str = "", tensor: str = ""
     ) -> BuildtoolError:
-        """Adds places that were unknown where the error was raised; returns self."""
+        """Sets the given places where the error has none yet. Returns self."""
         if not self.path or self.path == path:
             self.line, self.column = self.line or line, self.column or column
         self.path = self.path or path
@@ -173,7 +177,9 @@ _REFUSED = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.EI
 
 
 def from_exception(error: BaseException) -> BuildtoolError:
-    """Returns the error for any exception: itself, a MachineError, or an InternalError."""
+    """Returns the BuildtoolError for any exception: the exception itself if it is one, a MachineError for an
+    error of the system, otherwise an InternalError.
+    """
     if isinstance(error, BuildtoolError):
         return error
     if isinstance(error, MemoryError):
@@ -204,7 +210,9 @@ def to_data(error: BuildtoolError) -> ErrorData:
 
 
 def from_data(data: Mapping[str, Any]) -> BuildtoolError:
-    """Returns the exception that `to_data` described. Its code gives the class; odd values become text."""
+    """Returns the exception that `to_data` described. The code decides its class. Values of a wrong type
+    become text.
+    """
     classes = {cls.code: cls for cls in BuildtoolError.__subclasses__()}
     code = str(data.get("code", "")) or BuildtoolError.code
     error = classes.get(code, BuildtoolError)(str(data.get("text", "")))
@@ -227,7 +235,9 @@ def from_data(data: Mapping[str, Any]) -> BuildtoolError:
 
 
 def described(error: BaseException) -> str:
-    """Describes an error that foreign code raised, with its place: "KeyError: 'x' (packing.py, line 19)"."""
+    """Returns the text of an error that foreign code raised, with its place in that code:
+    "KeyError: 'x' (packing.py, line 19)".
+    """
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -245,7 +255,7 @@ def shown(value: object) -> str:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Returns a hint: the known word that is closest to `word`, or all known words."""
+    """Returns a hint that names the known word closest to `word`, or all known words if none is close."""
     names = sorted(known)
     close = closest(word, names)
     return f"did you mean '{close[0]}'?" if close else "known: " + ", ".join(names)

@@ -73,7 +73,9 @@ def check(expression: str, names: frozenset[str]) -> bool:
 
 @lru_cache(maxsize=1024)
 def _survey(expression: str) -> tuple[tuple[str, ...], bool]:
-    """Returns the names in an expression, and whether it needs no parentheses in another one."""
+    """Returns the names in an expression, and whether the expression needs no parentheses as part of another
+    one.
+    """
     tree = _parse(expression)
     names = dict.fromkeys(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
     return tuple(names), isinstance(tree, ast.Name | ast.Constant | ast.Call)
@@ -98,7 +100,7 @@ def _parse(expression: str) -> ast.expr:
 
 
 def _check_node(node: ast.AST, expression: str, depth: int) -> None:
-    """Refuses every node that is not arithmetic. A tree that passes is safe to execute."""
+    """Raises TargetError for a node that is not arithmetic. A tree without such nodes is safe to execute."""
     if depth > MAX_DEPTH:
         _refuse(expression, f"nested deeper than {MAX_DEPTH}")
     children: list[ast.expr] = []

@@ -1,4 +1,6 @@
-"""Files that a request names: bytes, or an absolute path with the digest that the client computed."""
+"""Files that a request names. A request has either a file's bytes, or an absolute path and the digest of the
+content that the client has seen there.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,8 @@ from buildtool.base.errors import ModelError, UsageError
 
 @dataclass(frozen=True)
 class File:
-    """A file. Its content is `data`. Where `data` is None, it is what the file at `path` contains. `sha256`
-    is the digest that the content has to have (hex; "": any).
+    """A file that a request names. Its content is `data`, or that of the file at `path` where `data` is None.
+    `sha256` is the digest (hex) that the content must have ("": any content).
     """
 
     path: str
@@ -60,7 +62,7 @@ class File:
             raise UsageError(f"cannot read {what}: this is not a path", path=repr(self.path)) from None
 
     def _compare(self, what: str, sha256: str) -> None:
-        """Raises UsageError where the content is not the one that the client read."""
+        """Raises UsageError unless `sha256`, the digest of the content, is the one that the request gave."""
         if self.sha256 and sha256 != self.sha256:
             text = f"{what} changed after the request was made: its digest differs"
             raise UsageError(text, path=self.path, hint="send the request again")
@@ -81,7 +83,9 @@ class File:
             yield file
 
     def _check(self, most: int) -> None:
-        """Raises an error for anything but a regular file, and for a file that is too large."""
+        """Raises UsageError unless the file is a regular file, and ModelError if it has more than `most`
+        bytes.
+        """
         path = Path(self.path)
         size = path.stat().st_size
         if not path.is_file():  # a pipe can be read only once, and a device may never end
@@ -98,9 +102,10 @@ Named = str | File  # the name of a network of the zoo or of a known board, or a
 
 @dataclass(frozen=True)
 class Cut:
-    """A part of a network. It ends at `outputs`, names of its tensors or layers (none: where it ends itself).
+    """A part of a network: the operators that `outputs` need.
 
-    `single`: it is the network of one image, where each image of its batch is computed by itself.
+    `outputs` names tensors or layers. If it is empty, the part ends where the network ends. If `single`, the
+    part is the network for one image, provided that the network computes each image of its batch separately.
     """
 
     network: Named
@@ -112,13 +117,14 @@ NetworkSpec = Named | Cut
 
 
 def uncut(network: NetworkSpec) -> Named:
-    """Returns the whole network."""
+    """Returns the name or file of the whole network, of which `network` may be a part."""
     return network.network if isinstance(network, Cut) else network
 
 
 def to_file(value: str | dict[str, Any] | File, suffixes: tuple[str, ...]) -> str | File:
-    """Returns the File that a value in a request describes. Returns the name of a network or board unchanged.
-    A text is a path if it has one of the `suffixes` or is absolute. Raises UsageError for a relative path.
+    """Returns the File that a value in a request describes, or the value itself if it is the name of a
+    network or board. A text is a path if it ends with one of the `suffixes` or is absolute. Raises UsageError
+    for a relative path.
     """
     if isinstance(value, File):
         return value

@@ -63,7 +63,9 @@ def active_cache_folder() -> Path | None:
 
 
 def cache_levels() -> frozenset[str] | None:
-    """Returns the cache namespaces that are in use, None for all. Raises UsageError for an unknown one."""
+    """Returns the cache namespaces that are in use, None for all of them. Raises UsageError if the user's
+    setting has an unknown name.
+    """
     text = os.environ.get(MODE, "").strip().lower()
     if text in ("", "on", "1", "yes"):
         return None
@@ -78,7 +80,9 @@ def cache_levels() -> frozenset[str] | None:
 
 
 def most_disk_bytes() -> int:
-    """Returns the upper limit for entries on disk, in bytes. Raises UsageError for an invalid setting."""
+    """Returns the upper limit for the cache's entries on disk, in bytes. Raises UsageError if the user's
+    setting is not a size.
+    """
     text = os.environ.get(SIZE, "")
     if not text:
         return DISK_BYTES
@@ -129,9 +133,7 @@ def private(folder: Path) -> Path:
 
 
 def writable_by_others(status: os.stat_result) -> bool:
-    """Whether other users may write to a file or folder. On Windows the mode does not tell, and who may write
-    to a user's own folders is the system's business.
-    """
+    """Whether other users may write to a file or folder. False on Windows, where the mode does not say so."""
     return os.name == "posix" and bool(status.st_mode & 0o022)
 
 
@@ -145,5 +147,5 @@ def _short_folder() -> Path:
 
 
 def user() -> int:
-    """Returns the user ID of this process; 0 where users have none."""
+    """Returns the user ID of this process; 0 on a system without user IDs."""
     return os.getuid() if hasattr(os, "getuid") else 0

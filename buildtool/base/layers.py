@@ -1,4 +1,4 @@
-"""The short names of layers, by which people read of them. Answers and files have the whole names."""
+"""Short names of layers for texts that people read. Answers and files contain the whole names."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ def short_names(names: Sequence[str]) -> list[str]:
 
 
 def _first(name: str) -> str:
-    """The first of joined names, with the rows of a moving window: "a;b/c [0-3]" becomes "a [0-3]"."""
+    """Returns the first of several names that ';' joins. The rows of a moving window stay: "a;b/c [0-3]"
+    becomes "a [0-3]".
+    """
     first, _, others = name.partition(";")
     rows = re.search(r" [\[(].*", others)
     return first + rows[0] if rows else first

@@ -1,4 +1,4 @@
-"""Locks between processes, where the system has them; states of processes; locked temporary folders."""
+"""Locks between processes, on systems that have them; the states of processes; locked temporary folders."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def has_locks() -> bool:
 
 
 def lock(handle: int, *, wait: bool, shared: bool = False) -> bool:
-    """Locks an open file. Returns False where another process has the lock. Raises OSError on a system
-    without locks.
+    """Locks an open file, whose descriptor is `handle`. If `wait` is False and another process has the lock,
+    it returns False. Raises OSError on a system without locks.
     """
     if not has_locks():
         raise OSError("this system has no locks of files")
@@ -45,8 +45,10 @@ def lock(handle: int, *, wait: bool, shared: bool = False) -> bool:
 
 @contextlib.contextmanager
 def hold_lock(path: Path | str, *, wait: bool, flags: int = FILE) -> Iterator[int | None]:
-    """Holds the lock of a file, and yields the open file. Yields None where another process has the lock and
-    `wait` is False, and where there are no locks. Raises OSError if the file cannot be opened with `flags`.
+    """A context that holds the lock of a file, and yields the open file's descriptor.
+
+    Yields None if another process has the lock and `wait` is False, and on a system without locks. Raises
+    OSError if the file cannot be opened with `flags`.
     """
     if not has_locks():
         yield None
@@ -62,7 +64,7 @@ def hold_lock(path: Path | str, *, wait: bool, flags: int = FILE) -> Iterator[in
 
 
 def is_locked(path: Path) -> bool:
-    """Whether a process holds a file's lock. The check itself makes no other process wait."""
+    """Whether a process holds a file's lock. The check makes no other process wait."""
     if not has_locks():
         return False
     try:
@@ -76,8 +78,8 @@ def is_locked(path: Path) -> bool:
 
 
 def process(pid: int) -> tuple[int, str]:
-    """Returns the parent's PID and the start time of a process on Linux; (0, "") if it has ended. PIDs are
-    reused; a PID and a start time identify one process.
+    """Returns the parent's PID and the start time of a process; (0, "") if it has ended, and on systems other
+    than Linux. A PID alone may have been reused; a PID and a start time identify one process.
     """
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
@@ -88,7 +90,9 @@ def process(pid: int) -> tuple[int, str]:
 
 @contextlib.contextmanager
 def scratch() -> Iterator[str]:
-    """A temporary folder, locked while it is in use. First removes those that killed commands left behind."""
+    """A context with a new temporary folder, which is locked while it is in use. At the start it removes such
+    folders of commands that were killed.
+    """
     import shutil  # clients need neither
     import tempfile
 

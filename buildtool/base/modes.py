@@ -8,7 +8,7 @@ MOST_THREADS = 16  # upper limit for the threads of a core
 
 
 class Strategy(enum.StrEnum):
-    """Who decides how the network runs."""
+    """The method that decides how the network runs."""
 
     BEST = "best"  # the best plan within the limits
     LAYERWISE = "layerwise"  # one operator after the other
@@ -57,21 +57,23 @@ class Order(enum.StrEnum):
 
 
 class Simplify(enum.StrEnum):
-    """What may change a network before it is planned. Its outputs stay the same, for every input."""
+    """The extent to which a network may be simplified before it is planned. Its outputs stay the same for
+    every input.
+    """
 
     WEIGHTS = "weights"  # also its weights: channels with a constant value, and channels that nothing reads
     STRUCTURE = "structure"  # its operators only, so that networks of one structure have one plan
 
 
 class WeightsIn(enum.StrEnum):
-    """Where the weights are while memory is counted (networks without a board)."""
+    """The memory that is assumed to hold the weights, for networks without a board."""
 
     FLASH = "flash"  # not in RAM
     LOAD = "load"  # in RAM, from the first operator that reads them to the last
 
 
 class Counted(enum.StrEnum):
-    """Which operators are counted (networks without a board)."""
+    """Which operators count as operators of their own, for networks without a board."""
 
     SEPARATE = "separate"  # all operators in the file
     FUSED = "fused"  # batch normalisation and activation count as part of the operator before them
@@ -101,7 +103,7 @@ class Reference(enum.StrEnum):
 
 
 class Format(enum.StrEnum):
-    """The formats of files for flash, beside .elf and .map."""
+    """The formats of files for flash. A build also writes .elf and .map files."""
 
     BIN = "bin"  # bytes without addresses
     HEX = "hex"  # Intel HEX
@@ -129,8 +131,8 @@ class System(enum.StrEnum):
 
 
 class Level(enum.StrEnum):
-    """What computed a result. The members are in order: the last one is the real board, the first one is
-    least like it.
+    """What computed a result. The members are in order of likeness to the real board, which is the last
+    one.
     """
 
     HOST = "host"  # the same C, compiled for this machine
@@ -156,7 +158,7 @@ class Activations(enum.StrEnum):
 
 
 class Resize(enum.StrEnum):
-    """How a picture of another size is made to fit the network's input."""
+    """How a picture whose size differs from the network's input is made to fit."""
 
     CROP = "crop"  # it is scaled until it covers the input; the rest is cut off on both sides
     PAD = "pad"  # it is scaled until it lies within the input; both sides become black
@@ -194,7 +196,9 @@ class Flip(enum.StrEnum):
 
 
 class Use(enum.StrEnum):
-    """How a request uses the cache. `renew` writes, but reads only entries that the same request made."""
+    """How a request uses the cache. With `renew` it writes entries, but reads only those that it wrote
+    itself.
+    """
 
     ON = "on"
     OFF = "off"

@@ -1,10 +1,9 @@
-"""Objects of C and assembly files in the cache, which keeps them in a namespace of their own.
+"""Caches compiled objects of C and assembly files, in a cache namespace of their own.
 
-The key of an entry has the compiler's identity (buildtool/base/compiler.py), its flags, and the content of
-every file that the source includes, directly or not. Every `#include` counts, even if the preprocessor would
-skip it. A name that is in none of the given folders belongs to the compiler. The entry lists the other files
-that were read, the compiler's and the system's headers, with their digests. It is valid while these are
-unchanged.
+An entry's key has the compiler's identity (buildtool/base/compiler.py), its flags, and the content of every
+file that the source includes, directly or not. Every `#include` counts, even if the preprocessor would skip
+it. A name that is in none of the given folders belongs to the compiler. The entry lists the other files that
+were read, the compiler's and the system's headers, with their digests. It is valid while these are unchanged.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ OBJECTS = level("objects")
 
 @dataclass(frozen=True)
 class Unit:
-    """A file to compile: its path, the folders of its includes, and its own flags."""
+    """A source file to compile: its path, the folders of its headers, and its own flags."""
 
     source: Path
     includes: tuple[Path, ...] = ()
@@ -38,10 +37,10 @@ class Unit:
 
 @dataclass(frozen=True)
 class Compiler:
-    """A compiler with the flags for every unit; `identity` is its name and version.
+    """A compiler (`cc`) with the flags for every unit. `identity` is its name and version.
 
-    `renames` are flags that rename folders of this machine in debug information (FLAG=FOLDER=NAME), so
-    that objects do not depend on the place of these folders.
+    `renames` are flags that rename folders of this machine in debug information (FLAG=FOLDER=NAME), so that
+    objects do not depend on the place of these folders.
     """
 
     cc: str
@@ -50,7 +49,7 @@ class Compiler:
     renames: tuple[str, ...] = ()
 
     def called(self, folder: Path) -> str:
-        """The folder's name in debug information; "" if it is not renamed."""
+        """Returns the folder's name in debug information; "" if `renames` do not rename it."""
         pairs = (rename.partition("=")[2].rpartition("=")[::2] for rename in self.renames)
         around = [(Path(place), name) for place, name in pairs if folder.is_relative_to(place)]
         place, name = max(around, key=lambda pair: len(pair[0].parts), default=(folder, ""))
@@ -60,7 +59,7 @@ class Compiler:
 class CachedObjects:
     """The cached objects of a compiler that runs with the environment `variables`.
 
-    `named` are those variables that are part of every key.
+    `named` are the variables, with their values, that are part of every key.
     """
 
     def __init__(
@@ -71,9 +70,9 @@ class CachedObjects:
         self._identities: dict[tuple[str, ...], Identity | None] = {}
 
     def of(self, unit: Unit) -> tuple[Recipe, Reads] | None:
-        """Returns the cache key of a unit's object, and the files that its compilation reads.
+        """Returns the recipe (cache key) of a unit's object, and the files that its compilation reads.
 
-        None without a cache, or if one of the two is not known.
+        Returns None if there is no cache, or if these files or the compiler's identity cannot be found.
         """
         if self._session.keeper is None:
             return None
@@ -98,9 +97,9 @@ class CachedObjects:
         return Recipe(OBJECTS, parts, identity, self._began), files
 
     def put(self, recipe: Recipe, target: Path) -> list[str] | None:
-        """Writes the cached object to `target`.
+        """Writes the cached object of `recipe` to `target`.
 
-        Returns the compiler's own headers that it was made from; None if there is no such object.
+        Returns the compiler's own headers from which it was made, or None if the cache has no such object.
         """
         made = recipe.find(self._session)
         if made is None:
@@ -109,7 +108,8 @@ class CachedObjects:
         return [path for path, digest in made[0] if digest]
 
     def keep(self, recipe: Recipe, files: Reads, unit: Unit, target: Path, names: Iterable[str]) -> None:
-        """Writes a new object to the cache, unless its sources have changed meanwhile.
+        """Writes the new object `target` to the cache, unless its sources have changed since `files` were
+        read.
 
         `names` are the files that the compiler has read, relative to the folder of the source.
         """
@@ -127,12 +127,14 @@ class CachedObjects:
         return reads(unit.source, self._include_folders(unit))
 
     def _include_folders(self, unit: Unit) -> list[Path]:
-        """Returns the folders of the unit's headers, without the compiler's own and the source's folder."""
+        """Returns the folders of headers that the unit and the flags name: neither the compiler's own nor the
+        source's folder is among them.
+        """
         return [*unit.includes, *_split(self._compiler.flags)[0], *_split(unit.flags)[0]]
 
 
 def _split(flags: Sequence[str]) -> tuple[list[Path], list[str]]:
-    """Returns the folders of headers that flags name, and the other flags."""
+    """Returns the folders that -I and similar flags name, and all other flags."""
     folders, others = list[Path](), list[str]()
     words = iter(flags)
     for word in words:
@@ -161,10 +163,12 @@ _OWN_NAME = re.compile(rb"\bNN_[A-Za-z0-9_]*(?:[ \t]*##)?")
 
 @dataclass(frozen=True)
 class _Text:
-    """The digest of a file's text, and the names in it.
+    """What the cache must know about a file's text.
 
-    `included` are the files that it includes. `hides` is true if it reads files without naming them.
-    `names` are its identifiers that begin with NN_.
+    `digest`: the SHA-256 of the text.
+    `included`: the files that it includes.
+    `hides`: whether it may read files that it does not name, or the time.
+    `names`: its identifiers that begin with NN_.
     """
 
     digest: str
@@ -175,17 +179,22 @@ class _Text:
 
 @dataclass(frozen=True)
 class Reads:
-    """The files that a compilation reads (name and digest, in a fixed order), and the NN_ names in them."""
+    """The files that a compilation reads.
+
+    `files`: their names and digests, in a fixed order.
+    `names`: the identifiers in them that begin with NN_.
+    `paths`: their paths.
+    """
 
     files: tuple[tuple[str, str], ...]
     names: frozenset[str]
     paths: frozenset[Path]
 
     def asks_for(self, flag: str, flags: Iterable[str] = ()) -> bool:
-        """Whether `flag` may change the object.
+        """Whether `flag`, one of the compiler's `flags`, may change the object.
 
-        A flag -DNN_... does not if neither the files nor the other `flags` mention its name. Every other
-        flag may change it.
+        Every flag may, except one that defines a macro NN_... whose name appears neither in the files nor in
+        the values of `flags`.
         """
         if not flag.startswith("-DNN_"):
             return True
@@ -194,10 +203,11 @@ class Reads:
         return _is_mentioned(flag, self.names | within)
 
     def misses(self, flags: Iterable[str], others: Iterable[str]) -> bool:
-        """Whether `others` mention a macro of `flags` that these files do not mention.
+        """Whether one of `flags` defines a macro that may matter although `asks_for` says that it does not.
 
-        `others` are the other files that the compiler read: headers that a flag includes, and the
-        compiler's own headers. Raises OSError.
+        It may matter if one of `others` mentions it: the other files that the compiler read, which are
+        headers that a flag includes and the compiler's own headers. Raises OSError if one of them cannot be
+        read.
         """
         flags = tuple(flags)
         unused = [flag for flag in flags if not self.asks_for(flag, flags)]
@@ -206,7 +216,10 @@ class Reads:
 
 
 def _is_mentioned(flag: str, names: Collection[str]) -> bool:
-    """Whether the macro that `flag` defines is in `names`, or ## may make it from one of them."""
+    """Whether the macro that `flag` defines is in `names`, or might be.
+
+    It might be if one of the names ends with ##, which can build any other name.
+    """
     name = re.split(r"[=(]", flag.removeprefix("-D"))[0]
     return name in names or any(other.endswith("##") for other in names)
 
@@ -235,7 +248,9 @@ def _read(path: Path) -> _Text:
 
 
 def _walk(waiting: list[tuple[str, Path]], folders: Sequence[Path]) -> Iterator[tuple[str, Path, _Text]]:
-    """Yields each of the `waiting` files, and each file of `folders` that they include at any depth, once."""
+    """Yields each of the `waiting` files, and each file of `folders` that they include at any depth, once:
+    the name by which it was included, its path and its text.
+    """
     seen: set[Path] = set()
     while waiting:
         name, path = waiting.pop()
@@ -249,7 +264,7 @@ def _walk(waiting: list[tuple[str, Path]], folders: Sequence[Path]) -> Iterator[
 def reads(source: Path, folders: Sequence[Path]) -> Reads | None:
     """Returns `source` and the files of `folders` that it may include: what its compilation reads.
 
-    None if the text does not name all of them, as a macro names a file or data is included.
+    Returns None if the text does not name all of them: a macro gives a file's name, or data is included.
     """
     files, names, paths = [], set[str](), set[Path]()
     for name, path, text in _walk([(source.name, source)], folders):
@@ -262,7 +277,9 @@ def reads(source: Path, folders: Sequence[Path]) -> Reads | None:
 
 
 def closure(texts: Iterable[bytes], sources: Iterable[Path], folders: Sequence[Path]) -> list[Path]:
-    """Returns the sorted headers of `folders` that these texts and files include, at any depth."""
+    """Returns the headers of `folders` that the `texts` (content) and `sources` (paths) include at any depth,
+    sorted.
+    """
     waiting = [header for data in texts for header in _resolve(_parse(data), None, folders)]
     for source in sources:
         waiting += _resolve(_read(source), source.parent, folders)
@@ -270,9 +287,9 @@ def closure(texts: Iterable[bytes], sources: Iterable[Path], folders: Sequence[P
 
 
 def _resolve(text: _Text, own: Path | None, folders: Sequence[Path]) -> Iterator[tuple[str, Path]]:
-    """Yields each name that the text includes, with the file that the compiler finds first for it.
+    """Yields each name that `text` includes, with the path of the file that the compiler finds for it.
 
-    `own` is the folder of the text itself.
+    `own` is the folder of the file that has this text, None if the text is not from a file.
     """
     for name, quoted in text.included:
         paths = (folder / name for folder in ((own, *folders) if quoted and own else folders))

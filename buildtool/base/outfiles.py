@@ -1,4 +1,6 @@
-"""Writes the output files of a command: either all of them, or none, and then the old files stay."""
+"""Writes the output files of a command: all of them, or none. If it fails, the old files stay as they
+were.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +23,11 @@ _ARENA = "_arena.json"  # the end of the name of the file that names the network
 
 
 def write(files: Mapping[str, bytes], folder: Path) -> list[str]:
-    """Writes files below `folder`; returns their names, sorted. Raises UsageError if one cannot be written.
+    """Writes files below `folder`, given as name -> content; returns their names, sorted. Raises UsageError
+    if one cannot be written.
 
     It first writes temporary files beside them, so a full disk leaves the old files as they were. Several
-    processes may write into one folder at once: all files of the last one remain.
+    processes may write into one folder at once: all files are then those of the process that wrote last.
     """
     token = f".buildtool-{os.getpid()}-{os.urandom(4).hex()}"  # no other process uses it
     with contextlib.ExitStack() as clean, contextlib.ExitStack() as undo:
@@ -43,8 +46,10 @@ def write(files: Mapping[str, bytes], folder: Path) -> list[str]:
 
 
 def write_text(path: Path, data: bytes) -> list[str]:
-    """Writes a file of text that the user has named; returns its name. Raises UsageError as `write` does, and
-    where a file is there that does not begin like this text: a network, or somebody's program.
+    """Writes a text file that the user has named; returns its name in a list.
+
+    Raises UsageError if it cannot be written, or would overwrite a file that begins differently from this
+    text: that may be a network, or somebody's program.
     """
     with _report_errors(path):
         is_there = path.is_file()
@@ -56,7 +61,7 @@ def write_text(path: Path, data: bytes) -> list[str]:
 
 
 def _beginning(data: bytes) -> bytes:
-    """The first signs of a text, without a byte order mark, line ends and spaces."""
+    """Returns the first characters of a text, without byte order mark, line ends and spaces."""
     return b"".join(data[:_LOOKED_AT].removeprefix(codecs.BOM_UTF8).split())[:_COMPARED]
 
 
@@ -75,14 +80,18 @@ def remove_parts(*folders: Path) -> None:
 
 
 def check_writable(path: Path) -> None:
-    """Raises UsageError where a file cannot be written: it writes an empty one beside it, and removes it."""
+    """Raises UsageError if the file `path` could not be written. To find out, it writes an empty file beside
+    it and removes that file.
+    """
     part = path.parent / f".buildtool-{os.getpid()}-{os.urandom(4).hex()}-0.part"
     with contextlib.ExitStack() as undo, _report_errors(path):
         _write_part(path, part, b"", undo)
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Writes one file, all of it or nothing. If two processes write it, the last one wins. Raises OSError."""
+    """Writes one file completely or not at all. If two processes write it, the last one wins. Raises OSError
+    if it cannot be written.
+    """
     part = path.with_name(f".buildtool-{os.getpid()}-{os.urandom(4).hex()}-0.part")
     try:
         with part.open("xb") as file:
@@ -95,7 +104,7 @@ def write_whole(path: Path, data: bytes) -> None:
 
 
 def write_changed(files: Mapping[str, bytes], folder: Path) -> list[str]:
-    """Writes the files whose content differs, as `write` does; returns their names."""
+    """Writes the files whose content differs from the one on disk, as `write` does; returns their names."""
     changed = {name: data for name, data in files.items() if not holds(folder / name, data)}
     return write(changed, folder) if changed else []
 
@@ -134,10 +143,10 @@ def keep_inputs(written: Iterable[tuple[Path, bytes | None]], read: Iterable[str
 
 
 def _is_same(name: str, other: str | None) -> bool:
-    """Whether two spellings name one file, as where the file system does not tell apart "a" and "A"."""
+    """Whether two names belong to one file. In some file systems "a" and "A" do."""
     try:
         return other is not None and Path(name).samefile(other)
-    except OSError:  # one is not there
+    except OSError:  # one of them does not exist
         return False
 
 
@@ -154,7 +163,9 @@ def keep_networks(files: Mapping[str, bytes], folder: Path) -> None:
 
 
 def refuse_another(old: str | None, new: str, folder: Path, net: str) -> None:
-    """Raises UsageError where the networks `old` (None: no network) and `new`, called `net` in C, differ."""
+    """Raises UsageError if the networks `old` and `new` differ. `old` is None where no network is known. Both
+    are called `net` in C, and their files are in `folder`.
+    """
     if old not in (None, new):
         raise UsageError(
             f"the folder contains the network '{old}', which has the same C name '{net}' as '{new}': "
@@ -165,7 +176,7 @@ def refuse_another(old: str | None, new: str, folder: Path, net: str) -> None:
 
 
 def holds(path: Path, data: bytes) -> bool:
-    """Whether a regular file has this content."""
+    """Whether the file at `path` is a regular file with the content `data`."""
     try:
         return path.is_file() and path.stat().st_size == len(data) and path.read_bytes() == data
     except (OSError, ValueError):
@@ -173,7 +184,9 @@ def holds(path: Path, data: bytes) -> bool:
 
 
 def _write_part(path: Path, part: Path, data: bytes, undo: contextlib.ExitStack) -> None:
-    """Writes `data` to the file `part` beside `path`, and makes missing folders; `undo` removes both."""
+    """Writes `data` to `part`, a temporary file beside `path`, and makes missing folders. `undo` removes
+    both.
+    """
     folder, missing = path.parent, list[Path]()
     while not folder.exists() and folder != folder.parent:
         missing.append(folder)
@@ -196,7 +209,9 @@ def _write_part(path: Path, part: Path, data: bytes, undo: contextlib.ExitStack)
 
 
 def _publish(path: Path, part: Path, clean: contextlib.ExitStack, undo: contextlib.ExitStack) -> None:
-    """Renames `part` to `path`. A file that is there gets a second name, from which `undo` restores it."""
+    """Renames `part` to `path`. An old file `path` first gets a second name: `undo` restores it from there,
+    and `clean` removes that name.
+    """
     old = part.with_suffix(".old")
     is_there = path.is_symlink() or path.exists()
     if is_there:
@@ -212,14 +227,16 @@ def _publish(path: Path, part: Path, clean: contextlib.ExitStack, undo: contextl
 
 
 def _quietly(step: Callable[..., object], *about: object) -> None:
-    """Runs a step and ignores errors of the system."""
+    """Calls `step` with the arguments `about`, and ignores errors of the system."""
     with contextlib.suppress(OSError):
         step(*about)
 
 
 @contextlib.contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """A context in which no other process renames files in a folder, where the system has locks."""
+    """A context in which no other process that uses it renames files in `folder`. It has no effect on a
+    system without locks.
+    """
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):
             stack.enter_context(hold_lock(folder, wait=True, flags=FOLDER))
@@ -246,7 +263,8 @@ def _report_errors(path: Path) -> Iterator[None]:
 
 def depfile(target: str, files: Iterable[str]) -> bytes:
     """Returns the rule `target: files` for Make, Ninja and CMake, with one file per line, sorted. Raises
-    UsageError for a line break in a name. Make has no escape for semicolons and brackets.
+    UsageError if a name has a line break. Semicolons and brackets stay as they are: Make has no escape for
+    them.
     """
     lines = [_escape(target) + ":", *(_escape(name) for name in sorted(set(files)))]
     return (" \\\n  ".join(lines) + "\n").encode(errors="surrogateescape")
@@ -261,7 +279,7 @@ def _escape(name: str) -> str:
 
 
 def remove_stamp(stamp: str) -> None:
-    """Removes the stamp of an earlier command. Raises UsageError where the system refuses."""
+    """Removes the stamp file of an earlier command. Raises UsageError if it cannot be removed."""
     try:
         Path(stamp).unlink(missing_ok=True)
     except OSError as error:
@@ -271,8 +289,8 @@ def remove_stamp(stamp: str) -> None:
 
 
 def write_stamp(stamp: str, rule: tuple[str, bytes] | None, began: int) -> None:
-    """Writes the depfile `rule` (its path and content), then the file `stamp`, whose time is `began` (ns
-    since 1970).
+    """Writes the depfile `rule` (its path and content; None: no depfile), then the empty file `stamp`, whose
+    time is `began` (ns since 1970).
     """
     if rule is not None:
         path = Path(rule[0])

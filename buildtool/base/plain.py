@@ -23,8 +23,12 @@ _LEAVES = frozenset((int, str, float, bool, bytes, type(None)))
 
 
 class Mismatch(ValueError):
-    """A plain value has the wrong type. For a table that people write, `what` says what is wrong with `key`
-    ("": with the whole table, near the key `at`), and `hint` what would help.
+    """A plain value or a value in a table that people write does not fit.
+
+    `what`: the text of the error.
+    `key`: for a table, the dotted key of the wrong value ("": the whole table is wrong).
+    `hint`: what would help.
+    `at`: the key near which the mistake is.
     """
 
     def __init__(self, what: str, key: str = "", hint: str = "", at: str = "") -> None:
@@ -34,14 +38,14 @@ class Mismatch(ValueError):
 
 def to_plain(value: object, *, named: bool = False, defaults: bool = True) -> Any:
     """Returns the plain value of `value`. Dataclasses become lists of their fields in declared order,
-    enumerations their values, tuples lists. Maps are sorted. If `named`, dataclasses become maps, and without
-    `defaults` these leave out fields that have their default.
+    enumerations their values, tuples lists. Maps are sorted by key. With `named`, dataclasses become maps;
+    these leave out fields that have their default, unless `defaults`.
     """
     kind: Any = type(value)
     if kind in _LEAVES:
         return value
     if isinstance(value, tuple | list):
-        if kind is tuple and value and type(value[0]) is int:  # then all items are: most tuples of a plan
+        if kind is tuple and value and type(value[0]) is int:  # then all items are integers, as in plans
             return list(value)
         return [to_plain(item, named=named, defaults=defaults) for item in value]
     if isinstance(value, enum.Enum):
@@ -63,14 +67,14 @@ def to_plain(value: object, *, named: bool = False, defaults: bool = True) -> An
 
 @cache
 def _names_of(kind: type) -> tuple[tuple[str, Any], ...] | None:
-    """Returns name and default of each field of a dataclass; None for another class."""
+    """Returns the name and default of each field of a dataclass; None for any other class."""
     if not dataclasses.is_dataclass(kind):
         return None
     return tuple((field.name, field.default) for field in dataclasses.fields(kind))
 
 
 def to_tuples(value: object) -> Any:
-    """Returns `to_plain(value)` with tuples in place of lists, so that it can be hashed."""
+    """Returns `to_plain(value)` with tuples instead of lists, so that it can be hashed."""
 
     def frozen(plain: Any) -> Any:
         return tuple(map(frozen, plain)) if isinstance(plain, list) else plain
@@ -86,9 +90,11 @@ def fields_of(kind: type) -> tuple[tuple[str, Any, Any], ...]:
 
 
 def from_plain(value: Any, kind: Any, where: str) -> Any:
-    """Reverses `to_plain`: returns the value of the type `kind` (a field's annotation, or a TypedDict) for
-    the plain `value`. Raises Mismatch for a plain value that does not fit, for integers of over 64 bits, and
-    for floats that are not finite.
+    """Returns the value of the type `kind` (a field's annotation, or a TypedDict) whose plain value is
+    `value`: the inverse of `to_plain`.
+
+    Raises Mismatch if the plain value does not fit, for an integer of over 64 bits, and for a float that is
+    not finite. `where` names the value in the error.
     """
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin is tuple or origin is list:
@@ -128,7 +134,7 @@ def from_plain(value: Any, kind: Any, where: str) -> Any:
 
 
 def _read_any(value: Any, kinds: Iterable[Any], where: str) -> Any:
-    """Returns the value, read as the first of the types that fits."""
+    """Returns the value, read as the first type of `kinds` that fits. Raises Mismatch if none fits."""
     for kind in kinds:
         try:
             return from_plain(value, kind, where)
@@ -141,7 +147,7 @@ def _read_map(
     value: Mapping[str, Any], hints: Mapping[str, Any], needed: Iterable[str], where: str
 ) -> dict[str, Any]:
     """Returns the values of a map whose keys have the types `hints`. Raises Mismatch for an unknown key, and
-    for one of `needed` that is missing.
+    if one of the keys `needed` is missing.
     """
     for name in value:
         if name not in hints:
@@ -157,7 +163,7 @@ def _read_map(
 
 
 class Word(enum.StrEnum):
-    """A word that a file may have as a value, with its meaning."""
+    """A word that a TOML file may have as a value, with its meaning."""
 
     meaning: str
 
@@ -173,8 +179,11 @@ Reader = Callable[[Any, str], Any]  # value in the table, dotted key -> the fiel
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """A requirement for a value. `words` describe it, `read` reads a value, and `wrong` returns what is wrong
-    with one ("": nothing).
+    """A requirement for a value in a TOML table.
+
+    `words`: describe the allowed values.
+    `read`: converts the value to that of the field.
+    `wrong`: returns what is wrong with a converted value ("": nothing).
     """
 
     words: str = ""
@@ -183,25 +192,29 @@ class Kind:
 
 
 def must(be: str, holds: Callable[[Any], bool], words: str = "") -> Kind:
-    """Returns the Kind of values for which `holds` is true. `be` completes the error message "must be ...".
-    The page describes the kind with `words`, or with `be` where `words` is empty.
+    """Returns the Kind of values for which `holds` is true.
+
+    `be` completes the error message "must be ...". The reference page describes the kind with `words`, or
+    with `be` where `words` is empty.
     """
     return Kind(words or be, wrong=lambda value: "" if holds(value) else f"must be {be}, not {value}")
 
 
 def power(least: int, most: int) -> Kind:
-    """Returns the Kind of values that are a power of two from `least` to `most`."""
+    """Returns the Kind of values that are a power of two, at least `least` and at most `most`."""
     return must(f"a power of two from {least} to {most}", lambda n: least <= n <= most and n & (n - 1) == 0)
 
 
 @dataclasses.dataclass(frozen=True)
 class Key:
-    """The key of a field in a table. `meaning` is a sentence about it; see `Kind` for its value.
+    """Marks a field of a dataclass as the key of a TOML table.
 
-    `without` says what applies where the key is missing ("": the field's default, if any). `name` is the key
-    if it differs from the field's name; "roles.code" is the key `code` of the inner table `roles`. If `name`
-    is BESIDE, the keys of the field's dataclass are in this table. The field keeps its default where the
-    first of them is missing. If `needed`, files must have the key although the field has a default.
+    `meaning`: a sentence about the key.
+    `without`: what applies where the key is missing ("": the field's default, if any).
+    `name`: the key, if it differs from the field's name; "roles.code" is the key `code` of the inner table
+    `roles`. If it is BESIDE, the field is a dataclass whose keys are in the same table; the field keeps its
+    default where the first of these keys is missing.
+    `needed`: whether files must have the key although the field has a default.
     """
 
     meaning: str
@@ -218,8 +231,8 @@ Table = dict[str, Any]
 
 @cache
 def fields_with_mark(kind: type, mark: type[Mark]) -> dict[str, Mark]:
-    """Returns the fields of a class that have an annotation of the type `mark`, each with the first such
-    annotation.
+    """Returns the fields of a class that have an annotation of the type `mark`: name of the field -> first
+    such annotation.
     """
     hints = typing.get_type_hints(kind, include_extras=True)
     marks = ((name, one) for name, hint in hints.items() for one in getattr(hint, "__metadata__", ())[::-1])
@@ -227,7 +240,13 @@ def fields_with_mark(kind: type, mark: type[Mark]) -> dict[str, Mark]:
 
 
 class Slot(NamedTuple):
-    """A key of a table, and its field: name, type (`hint`), default and annotations."""
+    """A key of a TOML table, and the field of a dataclass that it sets.
+
+    `name`: the key.
+    `field`, `hint`, `default`: the field's name, type and default.
+    `key`, `kind`: the field's annotations.
+    `is_needed`: whether a file must have the key.
+    """
 
     name: str
     field: str
@@ -240,7 +259,9 @@ class Slot(NamedTuple):
 
 @cache
 def slots(kind: type) -> tuple[Slot, ...]:
-    """Returns the keys of a dataclass's table, in the order of its fields, without those of a base class."""
+    """Returns the keys of a dataclass's TOML table, in the order of its fields, without those of a base
+    class.
+    """
     keys, kinds, entries = fields_with_mark(kind, Key), fields_with_mark(kind, Kind), list[Slot]()
     with_factory = {f.name for f in dataclasses.fields(kind) if f.default_factory is not dataclasses.MISSING}
     for name, hint, default in fields_of(kind):
@@ -255,12 +276,14 @@ def slots(kind: type) -> tuple[Slot, ...]:
 
 
 def has_names(kind: Any) -> bool:
-    """Whether the dataclass's tables have a key `name`. Otherwise the name is the key of the table itself."""
+    """Whether the tables of the dataclass `kind` have a key `name`. If not, the key of the table itself is
+    the name.
+    """
     return "name" in fields_with_mark(kind, Key)
 
 
 def key_names(kind: type) -> tuple[str, ...]:
-    """Returns the keys of a dataclass's table, without those of inner tables."""
+    """Returns the keys of a dataclass's TOML table; of an inner table, it returns the table's own key."""
     names: dict[str, None] = {}
     for slot in slots(kind):
         names |= dict.fromkeys(key_names(slot.hint) if slot.name == BESIDE else [slot.name.partition(".")[0]])
@@ -270,14 +293,19 @@ def key_names(kind: type) -> tuple[str, ...]:
 def from_table(
     value: object, kind: type[Made], where: str = "", *, also: Iterable[str] = (), **own: Any
 ) -> Made:
-    """Returns the dataclass that a table describes; see `Key`. `where` is the table's dotted key, `own` gives
-    fields that are not in the table, and `also` names keys that are read elsewhere. Raises Mismatch.
+    """Returns the dataclass `kind` that a TOML table describes (see `Key`).
+
+    `where` is the table's dotted key ("": the file's top level). `own` gives the values of fields that are
+    not in the table. `also` names keys that may be in the table but are read elsewhere. Raises Mismatch if a
+    key is unknown, missing, or has a wrong value.
     """
     return kind(**own, **values_of(a_table(value, where), kind, where, also=also))
 
 
 def values_of(table: Mapping[str, Any], kind: type, where: str = "", *, also: Iterable[str] = ()) -> Table:
-    """Returns the fields of a dataclass that a table gives, by name. The others keep their defaults."""
+    """Returns, by name, the fields of the dataclass `kind` that a TOML table gives. The table may leave out
+    fields that have a default. `where` and `also` are those of `from_table`.
+    """
     before = f"{where}." if where else ""
     check_keys(table, (*also, *key_names(kind)), before)
     values, inner = dict[str, Any](), dict[str, Table]()
@@ -301,8 +329,8 @@ def values_of(table: Mapping[str, Any], kind: type, where: str = "", *, also: It
 
 
 def _read_beside(table: Mapping[str, Any], kind: type, where: str) -> Any:
-    """Returns the dataclass `kind`, whose keys are in the table of another dataclass. Returns None if its
-    first key is missing.
+    """Returns the dataclass `kind`, whose keys are in the table of another dataclass; None if all these keys
+    are missing. Raises Mismatch if the first key is missing and another one is not.
     """
     first, *others = key_names(kind)
     if first in table:
@@ -314,7 +342,7 @@ def _read_beside(table: Mapping[str, Any], kind: type, where: str) -> Any:
 
 
 def _read_value(value: Any, slot: Slot, key: str) -> Any:
-    """Returns the value of a field, read by its own reader or by that of its type."""
+    """Returns the value of a field, converted by the field's own reader or by that of its type."""
     result = slot.kind.read(value, key) if slot.kind.read else _read_typed(slot.hint, value, key)
     if slot.kind.wrong and (wrong := slot.kind.wrong(result)):
         raise Mismatch(wrong, key)
@@ -334,7 +362,9 @@ def _read_typed(hint: Any, value: Any, key: str) -> Any:
 
 
 def _read_tables(value: Any, kind: Any, key: str) -> tuple[Any, ...]:
-    """Returns the dataclasses of a list of tables, or of a table of named tables."""
+    """Returns dataclasses of the type `kind`, read from a list of tables, or from a table of tables by
+    name.
+    """
     if not has_names(kind):
         return tuple(
             from_table(one, kind, f"{key}.{name}", name=a_name(name, f"{key}.{name}"))
@@ -350,7 +380,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 
 
 def duration(seconds: float) -> str:
-    """Writes a time with about two digits: 40 s, 12 min, 3.2 h."""
+    """Returns a time in seconds as text with about two digits: 40 s, 12 min, 3.2 h."""
     for unit, size in (("h", 3600), ("min", 60)):
         if seconds >= size:
             number = seconds / size
@@ -397,7 +427,9 @@ def texts(value: object, key: str) -> tuple[str, ...]:
 
 
 def choice(value: object, key: str, known: type[enum.StrEnum]) -> enum.StrEnum:
-    """Returns the member of an enumeration that the value names."""
+    """Returns the member of the enumeration `known` that the value names. Raises Mismatch if there is
+    none.
+    """
     word = text(value, key)
     if word not in list(known):
         raise Mismatch(f"{shown(word)} is unknown", key, "known: " + ", ".join(known))
@@ -405,8 +437,8 @@ def choice(value: object, key: str, known: type[enum.StrEnum]) -> enum.StrEnum:
 
 
 def size(value: object, key: str) -> int:
-    """Returns the number that `value` gives, such as 65536 or "64K". Raises Mismatch unless it is whole and
-    not negative.
+    """Returns the number that `value` gives, such as 65536 or "64K". Raises Mismatch unless it is a whole
+    number from 0 to 2^48.
     """
     number = parse_size(value)
     if number is None:
@@ -441,8 +473,8 @@ def whole(value: object, key: str) -> int:
 
 
 def words_of(slot: Slot) -> tuple[str, str]:
-    """Returns two texts for the page about a file: what the value of a key is, and what applies where the key
-    is missing ("": the key is needed).
+    """Returns two texts for the reference page of a TOML file: what the value of a key is, and what applies
+    where the key is missing ("": the key is needed).
     """
     key, hint = slot.key, slot.hint
     words = slot.kind.words

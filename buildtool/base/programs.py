@@ -1,4 +1,6 @@
-"""Stores what compilers make in the cache; compiles programs for this machine on first use."""
+"""Stores the output of compilers in the cache; compiles programs for this machine when they are first
+used.
+"""
 
 from __future__ import annotations
 
@@ -45,10 +47,11 @@ PROGRAMS = level("programs")
 
 @dataclass(frozen=True)
 class Recipe:
-    """The inputs of a compiler's output: the `parts` of its key, and the identity of the compiler.
+    """The inputs of a compiler's output: the `parts` of its cache key, and the compiler's identity.
 
-    No part names the headers of the compiler and the system. The entry contains their digests, and is valid
-    while they stay the same. `began_ns` is the time when the parts were read (ns since 1970).
+    The key does not cover the headers of the compiler and the system. Instead, the cache entry contains their
+    digests, and is valid while they stay the same. `began_ns` is the time when the parts were read (ns since
+    1970).
     """
 
     level: Namespace[Made]
@@ -57,17 +60,21 @@ class Recipe:
     began_ns: int
 
     def find(self, session: Session) -> Made | None:
-        """Returns the headers and the output of the same recipe from the cache, or None."""
+        """Returns, from the cache, the headers and the output of the same recipe; None if there is no valid
+        entry.
+        """
         entry = session.load(self.level, self.parts)
         return entry if entry is not None and compiler.are_current(entry[0]) else None
 
     def load(self, session: Session) -> bytes | None:
-        """Returns the output of the same recipe from the cache, or None."""
+        """Returns the output of the same recipe from the cache; None if there is no valid entry."""
         entry = self.find(session)
         return entry[1] if entry is not None else None
 
     def keep(self, session: Session, made: bytes, others: Iterable[str]) -> None:
-        """Stores the output `made`, unless one of the `others`, the headers that were read, has changed."""
+        """Stores the output `made`, unless one of `others`, the headers that the compiler read, has changed
+        since.
+        """
         with contextlib.suppress(OSError):
             facts = compiler.facts(self.identity, others)
             if not compiler.changed_since(facts, self.began_ns):
@@ -77,8 +84,10 @@ class Recipe:
 def program(
     cc: str, name: str, sources: Sequence[Path], flags: Sequence[str], what: str, place: Path, hint: str = ""
 ) -> Path:
-    """Returns the path of the program that `cc` makes of `sources` for this machine. It exists until this
-    process ends. Raises ToolError where it does not compile; messages call it `what`, at `place`.
+    """Returns the path of the program that the compiler `cc` makes of `sources`. It runs on this machine, and
+    exists until this process ends.
+
+    Raises ToolError if it does not compile. Messages call the program `what`, and give `place` as its path.
     """
     command = [cc, *flags]
     contents = [[path.name, hashlib.sha256(path.read_bytes()).hexdigest()] for path in sources]
@@ -118,7 +127,7 @@ def _make_folder() -> str:
 def _load_or_make(
     command: list[str], sources: Sequence[Path], contents: object, compile_in: Callable[[Path], bytes]
 ) -> bytes:
-    """Returns the program's bytes, from the cache or newly compiled."""
+    """Returns the program's bytes: from the cache, or as `compile_in` compiles them in a temporary folder."""
     session, began = current_session(), time.time_ns()
     identity = compiler.identify(command, compiler.environment(), ()) if session.keeper is not None else None
     recipe = None

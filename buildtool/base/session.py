@@ -2,8 +2,8 @@
 
 It is made where a request arrives, and passed to all code that may reuse a value. Keys are canonical values
 (digests, tuples of numbers), never an object's identity, so that equal requests share one value. Nothing else
-in the project remembers values between calls. A keeper (buildtool/base/store/cache.py) stores values for
-later processes, as bytes under a key of everything that they depend on, also the code.
+in the project remembers values between calls. A session's keeper (buildtool/base/store/cache.py) stores
+values for later processes, as bytes. Their keys contain everything that they depend on, including the code.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ _SCHEMA = 1  # version of the keys
 class Namespace(Generic[T]):
     """A cache namespace: a kind of value that outlives a process. `name` has lower-case letters only.
 
-    `pack` returns the bytes of a value, b"" for one that must not outlive the session. `unpack` raises for
-    bytes that are not such a value, which is then computed again. `by_code` says whether keys contain the
-    digest of buildtool's code.
+    `pack`: returns the bytes of a value, or b"" if the value must not outlive the session.
+    `unpack`: returns the value. It may raise any error for other bytes; then the value is computed again.
+    `by_code`: whether keys contain the digest of buildtool's code.
     """
 
     name: str
@@ -51,15 +51,18 @@ class Namespace(Generic[T]):
 
 
 class _Value(NamedTuple):
-    """A remembered value, and the work that was spent on it."""
+    """A remembered value, and the units of work that computing it took (buildtool/base/work.py)."""
 
     value: Any
     spent: tuple[Spent, ...] = ()
 
 
 class Session:
-    """Values by kind and key. It has the most recently used values of each kind. A `keeper` also stores some
-    of them. `progress` is called where a step begins that may take long. `work` is the budget of the request.
+    """Computed values by kind and key: of each kind, the `most_entries` that were used last.
+
+    `keeper`: also stores some of the values, for later processes (None: no cache).
+    `progress`: is called with a text when a step begins that may take long.
+    `work`: the budget of the current request.
     """
 
     def __init__(
@@ -73,7 +76,7 @@ class Session:
         self.work = Work()
 
     def tell(self, text: str) -> None:
-        """Reports to `progress` which step begins now."""
+        """Reports the step that begins now to `progress`."""
         if self.progress is not None:
             self.progress(text)
 
@@ -94,10 +97,11 @@ class Session:
         most_entries: int = 0,
         serves: Callable[[T], bool] = lambda _: True,
     ) -> T:
-        """Returns the value under `kind` and `key`. Makes and remembers it where it is missing, or where
-        `serves` rejects the one that is there. The kind may have `most_entries` values (0: the session's
-        limit). Errors of `make` reach the caller. A value that the end of the budget cut short is not
-        remembered.
+        """Returns the value under `kind` and `key`.
+
+        If it is missing, or `serves` rejects the remembered one, it is made and remembered. It is not
+        remembered if the end of the budget cut its computation short. `most_entries` limits the values of
+        this kind (0: the session's limit). Errors of `make` reach the caller.
         """
         values, work = self._of(kind), self.work
         entry = values.get(key)
@@ -127,7 +131,7 @@ class Session:
         return value
 
     def load(self, namespace: Namespace[T], parts: Mapping[str, Any], most_entries: int = 0) -> T | None:
-        """Returns the value from the session or the keeper, or None."""
+        """Returns the value from the session or its keeper; None if neither has it."""
         key = self._key(namespace, parts)
         entry = self._of(namespace.name).get(key)
         if self.keeper is not None:
@@ -148,7 +152,7 @@ class Session:
     def store(
         self, namespace: Namespace[T], parts: Mapping[str, Any], value: T, most_entries: int = 0
     ) -> None:
-        """Stores a value in the session and the keeper. Where `pack` returns no bytes, only the session
+        """Stores a value in the session and its keeper. If `pack` returns no bytes for it, only the session
         stores it.
         """
         key = self._key(namespace, parts)
@@ -157,15 +161,15 @@ class Session:
             self.keeper.put(namespace.name, key, data)
 
     def forget(self) -> None:
-        """Forgets all values of the session. Those of the keeper stay."""
+        """Forgets all values of the session. Values of the keeper stay."""
         self._kinds.clear()
 
     def _of(self, kind: str) -> Recent[Hashable, _Value]:
         return self._kinds.setdefault(kind, Recent(self._most))
 
     def _key(self, namespace: Namespace[T], parts: Mapping[str, Any]) -> str:
-        """Returns the SHA-256 (hex) of all that the value depends on. This includes buildtool's code, or only
-        its version.
+        """Returns the SHA-256 (hex) of all that the value depends on, including the digest of buildtool's
+        code, or only its version if the namespace is not `by_code`.
         """
         code = self.keeper.code if self.keeper is not None and namespace.by_code else __version__
         content = [_SCHEMA, namespace.name, code, sorted(parts.items())]
@@ -175,7 +179,7 @@ class Session:
 
 @contextlib.contextmanager
 def working(session: Session) -> Iterator[None]:
-    """A context in which `current_session` returns `session`: that of the request this thread answers."""
+    """A context in which `current_session` returns `session`, for the request that this thread answers."""
     token = _at_work.set(session)
     try:
         yield
@@ -189,7 +193,7 @@ def current_session() -> Session:
 
 
 def remembered(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]:
-    """Decorates a method: the instance remembers each result by the positional arguments."""
+    """Decorates a method: the instance remembers the result for each tuple of positional arguments."""
     name = f"results of {method.__name__}"
 
     @wraps(method)

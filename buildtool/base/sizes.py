@@ -1,4 +1,4 @@
-"""Numbers of bytes as people write them, such as 65536, 64K, 64KB, 64 KiB and 1M. K means 1,024 in each."""
+"""Numbers of bytes as people write them, such as 65536, 64K, 64KB, 64 KiB and 1M. K always means 1,024."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def parse_size(value: object) -> int | None:
 
 
 def show_size(size: int) -> str:
-    """Writes a number of bytes in the largest unit that divides it: 524288 -> "512K"."""
+    """Returns a number of bytes in the largest unit that divides it: 524288 becomes "512K"."""
     for unit in ("G", "M", "K"):
         if size and size % _UNITS[unit] == 0:
             return f"{size // _UNITS[unit]}{unit}"

@@ -18,8 +18,8 @@ _AT = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 
 def read_toml(path: Path, what: str, data: bytes | None = None) -> dict[str, Any]:
-    """Returns the top-level table of a file, which messages call `what`. `data` is its content, if known.
-    Raises TargetError.
+    """Returns the top-level table of a TOML file. Messages call the file `what`. `data` is its content, None
+    if it has to be read. Raises TargetError if the file cannot be read or is not valid TOML.
     """
     text = ""
     try:
@@ -39,7 +39,7 @@ def read_toml(path: Path, what: str, data: bytes | None = None) -> dict[str, Any
 
 
 def _read(path: Path, what: str) -> bytes:
-    """Returns the bytes of a file. Raises TargetError if it is not a regular file, or is huge."""
+    """Returns the bytes of a file. Raises TargetError if it is not a regular file, or has more than 1 MiB."""
     if path.exists() and not path.is_file():
         raise TargetError(f"cannot read the {what}: it is not a regular file", path=str(path))
     with path.open("rb") as file:
@@ -50,7 +50,9 @@ def _read(path: Path, what: str) -> bytes:
 
 
 def add_place(error: TargetError, key: str, data: bytes | None = None) -> TargetError:
-    """Returns the error, with the line and column of `key` if the file has that key."""
+    """Returns `error` with the line and column of `key` in the error's file, if the file has that key. `data`
+    is the file's content, None if it has to be read.
+    """
     with contextlib.suppress(OSError, ValueError):
         text = (Path(error.path).read_bytes() if data is None else data).decode("utf-8")
         error.line, error.column = place(text, key)
@@ -59,7 +61,9 @@ def add_place(error: TargetError, key: str, data: bytes | None = None) -> Target
 
 @contextlib.contextmanager
 def mistakes(path: str, data: bytes | None = None) -> Iterator[None]:
-    """A context that turns a Mismatch in a file's tables into a TargetError with the key and its place."""
+    """A context that turns a Mismatch in the tables of the file `path` into a TargetError with the key's line
+    and column. `data` is the file's content, None if it has to be read.
+    """
     try:
         yield
     except Mismatch as error:
@@ -79,22 +83,22 @@ _CLOSING = {"[": "]", "{": "}"}
 
 
 def place(text: str, key: str) -> tuple[int, int]:
-    """Returns the line and column (from 1) where the dotted `key` first appears in a file; (0, 0) where it
-    does not appear. An invalid file is read up to the mistake.
+    """Returns the line and column (from 1) where the dotted `key` first appears in the TOML document `text`;
+    (0, 0) if it does not appear. An invalid document is read up to the mistake.
     """
     at = _places(text).get(key, -1)
     return (text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)) if at >= 0 else (0, 0)
 
 
 def _places(text: str) -> dict[str, int]:
-    """Returns the first position of each key of a document, and of each table that contains one."""
+    """Returns the first position in `text` of each dotted key, and of each table that contains a key."""
     places: dict[str, int] = {}
     table = ""
     inside: list[tuple[str, str]] = []  # for each open bracket: the closing one, and an inline table's key
 
     def key_at(at: int, name: str) -> tuple[str, int]:
-        """Returns the full key at a position, which begins with its table's `name`, and the position where
-        the key ends.
+        """Reads the key at the position `at`, in the table `name`. Returns the dotted key, and the position
+        where it ends.
         """
         match = _KEY.match(text, at)
         for part in re.findall(_PART, match[0]) if match else ():
@@ -104,7 +108,9 @@ def _places(text: str) -> dict[str, int]:
         return name, match.end() if match else len(text)
 
     def after(pattern: re.Pattern[str], at: int) -> int:
-        """Returns the end of the match at a position, or the end of the text without a match."""
+        """Returns the end of the pattern's match at the position `at`, or the end of the text if it does not
+        match.
+        """
         match = pattern.match(text, at)
         return match.end() if match else len(text)
 

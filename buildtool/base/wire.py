@@ -42,7 +42,9 @@ def pack_frame(message: Mapping[str, Any]) -> bytes:
 
 
 def receive(stream: IO[bytes]) -> dict[str, Any] | None:
-    """Reads one frame; None at the end of the stream. Raises ToolError for anything but a frame."""
+    """Reads and returns one frame; None at the end of the stream. Raises ToolError if the bytes are not a
+    valid frame.
+    """
     decoder = Decoder()
     while (message := decoder.take()) is None:
         part = stream.read(min(decoder.missing, _CHUNK))  # memory grows only as bytes arrive
@@ -55,7 +57,7 @@ def receive(stream: IO[bytes]) -> dict[str, Any] | None:
 
 
 class Decoder:
-    """Decodes frames from bytes as they arrive. It refuses a frame whose length is above `most`, in bytes."""
+    """Decodes frames from bytes as they arrive. It refuses a frame of more than `most` bytes."""
 
     def __init__(self, most: int = FRAME_LIMIT) -> None:
         self._most = most
@@ -63,13 +65,14 @@ class Decoder:
 
     @property
     def held(self) -> int:
-        """The number of bytes that have arrived and belong to messages that `take` has not returned yet."""
+        """The number of bytes that have arrived and that `take` has not returned yet as part of a message."""
         return len(self._buffer)
 
     @property
     def missing(self) -> int:
-        """The number of bytes that are still missing: from the frame's length, or once the length is known,
-        from the frame.
+        """The number of bytes that are still missing from the frame that is arriving.
+
+        As long as the frame's length has not arrived completely, only the missing bytes of this length count.
         """
         held = len(self._buffer)
         if held < _LENGTH.size:
@@ -86,7 +89,9 @@ class Decoder:
         self._buffer += data
 
     def take(self) -> dict[str, Any] | None:
-        """Returns the next message, or None without a whole frame. Raises ToolError for an invalid one."""
+        """Returns the next message, None if no whole frame has arrived. Raises ToolError for an invalid
+        frame.
+        """
         if len(self._buffer) >= _LENGTH.size:
             (length,) = _LENGTH.unpack_from(self._buffer)
             if length > self._most:

@@ -1,8 +1,10 @@
-"""The budget of work that a request may spend on placing its plans. The units are deterministic.
+"""The budget of work that a request may spend on placing its plans, in deterministic units.
 
-A unit is one buffer that the search for offsets looks at. A remembered value costs a request the same as a
-new one, once. So the budget ends at the same place, and the answer is the same, whatever was requested
-before. A value that the end of a budget cut short is not remembered.
+A unit is one buffer that the search for offsets looks at. Values that the session remembers cost the same as
+new ones: the first time that a request uses a value, the work that once computed it is subtracted from the
+request's budget; the value is then paid for. So the budget ends at the same place, and the answer is the
+same, whatever was requested before. A value is not remembered if the end of a budget has cut its computation
+short.
 """
 
 from __future__ import annotations
@@ -18,8 +20,11 @@ PLANNING = 100_000_000
 
 @dataclass
 class Spent:
-    """The units that were spent on one value. `asked` are those before the last call of `goes_on` (-1: no
-    call).
+    """The work on one value.
+
+    `value`: the hash of the value's key.
+    `units`: the units of work (see the module) that were spent on the value itself.
+    `asked`: how many of these had been spent at the last call of `goes_on`; -1 without such a call.
     """
 
     value: int
@@ -29,8 +34,12 @@ class Spent:
 
 @dataclass
 class Account:
-    """The work on a value that is being made. `spent` is in order. `is_paid` says whether the request has
-    already paid for the value. `denied` is how often `goes_on` had returned False before the work began.
+    """The work on a value that is being computed.
+
+    `value`: the hash of the value's key.
+    `is_paid`: whether the request has paid for the value before, so that computing it again is free.
+    `denied`: how often `goes_on` had returned False before the work began.
+    `spent`: the work on this value and on the values that it needs, in order.
     """
 
     value: int
@@ -39,13 +48,17 @@ class Account:
     spent: list[Spent]
 
     def add(self, more: Iterable[Spent]) -> None:
-        """Adds the work on another value that this one needs, without the parts that are already in it."""
+        """Adds the work `more` on another value, which this value needs. Work that was added before is left
+        out.
+        """
         values = {spent.value for spent in self.spent}
         self.spent += (spent for spent in more if spent.value not in values)
 
 
 class Work:
-    """A budget of units. A search may begin while any unit is left, so the last one may exceed the budget."""
+    """A budget of `most` units of work. A search may begin while any unit is left, so the last search may
+    exceed the budget.
+    """
 
     def __init__(self, most: float = math.inf) -> None:
         self.left = most
@@ -55,10 +68,10 @@ class Work:
 
     @contextmanager
     def share(self, part: float, *, first: bool = False) -> Iterator[None]:
-        """A context that may use this `part` of the remaining budget; the rest is for later work.
+        """A context that may use this `part` (0 to 1) of the remaining budget; the rest is for later work.
 
-        `first` says that the work will be done again later. Then the searches that it skips do not count for
-        `ended`.
+        `first` says that the same work is done again later. Searches that the budget does not allow in this
+        context then do not count for `ended`.
         """
         reserved, denied = 0.0 if math.isinf(self.left) else self.left * (1 - part), self.denied
         self.left -= reserved
@@ -74,7 +87,10 @@ class Work:
         return self.denied > 0
 
     def goes_on(self) -> bool:
-        """Returns whether a search may begin."""
+        """Returns whether the budget allows another search.
+
+        It does while units are left, and for a value that the request has already paid for.
+        """
         if self._open:
             spent = self._latest()
             spent.asked = spent.units
@@ -86,7 +102,7 @@ class Work:
         return False
 
     def spend(self, units: int) -> None:
-        """Subtracts units from the budget, unless they belong to a value that is paid for."""
+        """Subtracts units of work from the budget, unless they are for a value that is already paid for."""
         if self._open:
             self._latest().units += units
             if any(account.is_paid for account in self._open):
@@ -100,12 +116,15 @@ class Work:
         return account.spent[-1]
 
     def begin(self, value: Hashable) -> None:
-        """Begins the work on a value, which the key `value` identifies. `end` ends it."""
+        """Begins the work on a value, whose key is `value`. The work ends with a call of `end`."""
         number = hash(value)
         self._open.append(Account(number, number in self._paid, self.denied, []))
 
     def end(self) -> tuple[Spent, ...] | None:
-        """Ends the work on the value begun last. Returns that work, or None where the budget cut it short."""
+        """Ends the work on the value that was begun last, and returns this work.
+
+        Returns None if the end of the budget cut the work short: the value must then not be remembered.
+        """
         account = self._open.pop()
         if self._open:
             self._open[-1].add(account.spent)
@@ -115,8 +134,11 @@ class Work:
         return tuple(account.spent)
 
     def pay(self, spent: Iterable[Spent]) -> bool:
-        """Subtracts the work on a remembered value from the budget. Returns False and changes nothing where
-        the budget would have cut that work short.
+        """Subtracts the work that once computed a remembered value from the budget, if it is not paid for
+        yet.
+
+        Returns False and changes nothing if the budget would have ended during that work: the value must then
+        be computed again.
         """
         left, parts = self.left, list(spent)
         is_paid = any(account.is_paid for account in self._open)

@@ -1,7 +1,7 @@
-"""The client that build systems use. It sends requests to the service: the daemon, or a child process.
+"""The client that build systems use. It sends requests to the daemon, or to a child process.
 
-It needs the standard library and msgpack only, and imports a module when it is first used, so that a build
-with nothing to do starts fast.
+It needs only the standard library and msgpack. It imports a module when the module is first used, so that a
+build with nothing to do starts fast.
 """
 
 from importlib import import_module
@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from buildtool import options
     from buildtool.api.requests import options_of
+    from buildtool.base.code_digest import code_digest, code_files, code_folders, home
     from buildtool.base.compiler import identify
     from buildtool.base.digests import Digests, hashing_always, is_hashed_always
     from buildtool.base.errors import BuildtoolError, UsageError, did_you_mean
-    from buildtool.base.identity import code_digest, code_files, code_folders, home
     from buildtool.client import turns
     from buildtool.client.child import Client
     from buildtool.client.compiling import Objects
@@ -52,7 +52,7 @@ _HOMES = {
     "base.compiler": ("identify",),
     "base.digests": ("Digests", "hashing_always", "is_hashed_always"),
     "base.errors": ("BuildtoolError", "UsageError", "did_you_mean"),
-    "base.identity": ("code_digest", "code_files", "code_folders", "home"),
+    "base.code_digest": ("code_digest", "code_files", "code_folders", "home"),
     "client.child": ("Client",),
     "client.compiling": ("Objects",),
     "client.descriptions": ("fetch_description",),

@@ -13,18 +13,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from buildtool.base import wire
+from buildtool.base.code_digest import environment
 from buildtool.base.errors import BuildtoolError, ToolError, from_data
-from buildtool.base.identity import environment
 from buildtool.client.files import Located
 
 _END_SECONDS = 5.0  # a child must end within this time after its input is closed
 
 
 class Client:
-    """Sends requests to the service. One child answers them one after another. Threads may share a client.
+    """A connection to the service. Threads may share it; requests are answered one after another.
 
-    Relative paths in requests are relative to `cwd` (default: the working folder). `mode` says who answers
-    (see `door`). If it is "", the environment decides. `cache` is on, off or renew.
+    Relative paths in requests are relative to `cwd` (None: the working folder). `mode` says who answers (see
+    `door`; "": the environment decides). `cache` is on, off or renew.
     """
 
     def __init__(self, cwd: str | None = None, mode: str = "", cache: str = "on") -> None:
@@ -33,9 +33,9 @@ class Client:
         self._lock = threading.Lock()
 
     def request(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns the service's answer.
+        """Returns the service's answer to a request.
 
-        Raises the BuildtoolError that it sent, or ToolError if the service ended.
+        Raises the BuildtoolError that the service sent, or ToolError if the service ended without an answer.
         """
         from buildtool.client import door  # a build with nothing to do does not need it
 
@@ -86,7 +86,9 @@ class Client:
         self.close()
 
     def _end(self, *, kill: bool) -> int:
-        """Ends the child and returns its exit status. The caller must have locked `_lock`."""
+        """Ends the child and returns its exit status; 0 if there is no child. The caller must hold
+        `_lock`.
+        """
         child, self._child = self._child, None
         if child is None:
             return 0

@@ -1,9 +1,9 @@
-"""Takes the objects of a build system's compilations from the user's cache, and its server.
+"""Takes compiled objects for a build system from the user's cache and its server.
 
-A build system calls `Objects.compile` with the command line that it would run. The object of an equal
-compilation, of the same compiler, flags and sources, wherever these lie, is written instead of compiling.
-Only command lines whose flags are known to read and write nothing but what the key covers are looked up
-(`read_command`); all others run.
+A build system calls `Objects.compile` with a command line that it would run. If an equal compilation is in
+the cache (same compiler, flags and content of all sources, in any folder), its object is written and nothing
+is compiled. Only some command lines are looked up: those whose flags are known to read and write nothing that
+the cache key leaves out (`read_command`). All others are run.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from buildtool.base.code_digest import code_digest
 from buildtool.base.compiler import VARIABLES, dependencies
 from buildtool.base.folders import REMOTE_URL
-from buildtool.base.identity import code_digest
 from buildtool.base.modes import Use
 from buildtool.base.objects import CachedObjects, Compiler, Unit
 from buildtool.base.session import Session
@@ -41,7 +41,11 @@ Run = Callable[[Sequence[str]], int]
 
 @dataclass(frozen=True)
 class Command:
-    """A compilation: the compiler, the unit with its flags, the object, and the file for its dependencies."""
+    """A compilation.
+
+    `target` is the object that it writes. `rule` is the file for the list of dependencies (None: no such
+    file).
+    """
 
     cc: str
     unit: Unit
@@ -50,8 +54,9 @@ class Command:
 
 
 def read_command(words: Sequence[str], folder: Path) -> Command | None:
-    """Returns the compilation that a command line in `folder` does. None if it does another thing, or if its
-    object may depend on what the key of an object does not cover.
+    """Returns the compilation that a command line in `folder` does.
+
+    None if it does something else, or if its object may depend on something that the cache key leaves out.
     """
     flags, includes, systems, values = list[str](), list[Path](), list[Path](), dict[str, str]()
     sources, rest = list[str](), iter(words[1:])
@@ -80,12 +85,18 @@ def read_command(words: Sequence[str], folder: Path) -> Command | None:
 
 
 def _renames(word: str) -> bool:
-    """Whether a flag renames folders in debug information, which these objects do not have."""
+    """Whether a flag renames folders in debug information.
+
+    Objects that are looked up in the cache have no debug information, so the flag does not change them.
+    """
     return word.startswith(("-ffile-prefix-map=", "-fdebug-prefix-map=", "-fmacro-prefix-map="))
 
 
 class Objects:
-    """The objects in the user's cache, for a build. `use` is on, off or renew. Threads may share it."""
+    """The compiled objects in the user's cache, for a build. Threads may share it.
+
+    `use` says whether the cache is on, off or renewed (see `base.modes.Use`).
+    """
 
     def __init__(self, use: str = "on") -> None:
         self._use, self._lock = Use(use), threading.Lock()
@@ -95,10 +106,11 @@ class Objects:
     def compile(
         self, words: Sequence[str], run: Run, variables: Mapping[str, str], folder: Path
     ) -> tuple[int, list[str]]:
-        """Makes the object that the command line `words` makes in `folder`, from the cache or by `run`.
+        """Writes the object that the command line `words` makes in `folder`: from the cache, or by calling
+        `run`.
 
-        `variables` is the compiler's environment. Returns the exit status, and the files that were read; they
-        are [] if the compiler does not list them.
+        `variables` is the compiler's environment. Returns the exit status and the files that were read. The
+        files are [] if the compiler does not list them.
         """
         with self._lock:
             command = read_command(words, folder) if self._use is not Use.OFF else None
@@ -134,7 +146,7 @@ class Objects:
                 keeper.share()
 
     def _open(self, cc: str, variables: Mapping[str, str]) -> CachedObjects:
-        """Returns the cached objects of a compiler with its environment."""
+        """Returns the cached objects of the compiler `cc` with the environment `variables`."""
         if self._session is None:
             keeper = open_cache(code_digest())
             if keeper is not None and os.environ.get(REMOTE_URL):

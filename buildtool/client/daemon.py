@@ -19,9 +19,9 @@ from buildtool import __version__
 from buildtool.api.requests import needs
 from buildtool.api.requests.parts import Needs
 from buildtool.base import wire
+from buildtool.base.code_digest import environment
 from buildtool.base.errors import BuildtoolError, MachineError, ToolError, from_data
 from buildtool.base.folders import CACHE, REMOTE, REMOTE_URL, STATE, cache_folder
-from buildtool.base.identity import environment
 from buildtool.base.locks import has_locks, hold_lock
 from buildtool.client import endpoint as places
 from buildtool.client.endpoint import CONNECT_SECONDS, AbsentError, Endpoint
@@ -36,11 +36,11 @@ Listener = Callable[[Mapping[str, Any]], None]  # gets progress and logs while a
 
 
 class UnservedError(AbsentError):
-    """The daemon cannot take this request: it is too large, or a frame cannot contain its values."""
+    """The daemon cannot take this request: it is too large, or has values that a message cannot carry."""
 
 
 class Link:
-    """A connection to a daemon. `hello` is the daemon's first message."""
+    """A connection to a daemon. `hello` is the daemon's first message, once `greet` was called."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._socket = connection
@@ -49,7 +49,7 @@ class Link:
         self.hello: dict[str, Any] = {}
 
     def greet(self) -> Link:
-        """Exchanges the first messages with the daemon and returns itself.
+        """Exchanges the first messages with the daemon, and returns this connection.
 
         Raises AbsentError unless a daemon of this version answers.
         """
@@ -61,7 +61,7 @@ class Link:
         return self
 
     def control(self, word: str) -> dict[str, Any]:
-        """Returns the daemon's answer to a control word, such as "status"."""
+        """Returns the daemon's answer to a control word, such as "status"; {} if the answer is malformed."""
         self._send({"control": word})
         answer = self._receive(SILENCE_SECONDS).get("control")
         return answer if isinstance(answer, dict) else {}
@@ -69,7 +69,7 @@ class Link:
     def prepare(
         self, requests: Sequence[tuple[Mapping[str, Any], Mapping[str, str]]], told: Mapping[str, float]
     ) -> None:
-        """Sends requests that the daemon shall prepare, with their environments.
+        """Sends requests, each with its environment, whose answers the daemon shall prepare.
 
         `told` has the seconds since a client's last request (`idle`), and the CPU seconds that preparations
         have taken since then (`spent`).
@@ -79,9 +79,11 @@ class Link:
         self._receive(SILENCE_SECONDS)
 
     def request(self, request: Mapping[str, Any], cache: str, listen: Listener | None) -> dict[str, Any]:
-        """Sends a request and returns the final message. Calls `listen` with earlier messages.
+        """Sends a request and returns the last message about it: an answer or an error.
 
-        Raises AbsentError if the daemon or its worker ends, or sends nothing for too long.
+        `cache` says whether the daemon uses its cache: on, off or renew. `listen` gets all messages before
+        the last one. Raises AbsentError if the daemon or its worker ends, or if the daemon sends nothing for
+        too long.
         """
         # the environment decides which compilers are found; the shared cache decides nothing
         variables = _without_remote() if needs(request) is Needs.COMPILERS else {}
@@ -148,7 +150,10 @@ class Link:
 
 
 def ask(request: Mapping[str, Any], cache: str, listen: Listener | None) -> dict[str, Any]:
-    """Returns the daemon's answer. Raises the BuildtoolError that it sent, or AbsentError."""
+    """Returns the daemon's answer to a request; `cache` and `listen` are those of `Link.request`.
+
+    Raises the BuildtoolError that the daemon sent, or AbsentError if no daemon answers.
+    """
     with contextlib.closing(reach(start=True)) as link:
         message = link.request(request, cache, listen)
     for text in message.get("warnings", ()):
@@ -161,14 +166,17 @@ def ask(request: Mapping[str, Any], cache: str, listen: Listener | None) -> dict
 
 
 def _without_remote(variables: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Returns an environment without the shared cache and its credentials, which come with each request."""
+    """Returns an environment without the settings of the shared cache, which come with each request.
+
+    These settings have credentials.
+    """
     return {name: value for name, value in variables.items() if name not in REMOTE}
 
 
 def reach(at: Endpoint | None = None, *, start: bool) -> Link:
-    """Returns a connection to the daemon. If none runs and `start` is true, starts one.
+    """Returns a connection to the daemon at the endpoint `at` (None: the one for this code, cache and user).
 
-    Raises AbsentError if there is no connection.
+    If no daemon runs and `start` is true, it is started. Raises AbsentError if there is no connection.
     """
     if not has_locks() or not hasattr(socket, "AF_UNIX"):
         raise AbsentError(NO_DAEMONS)
@@ -194,7 +202,11 @@ def reach(at: Endpoint | None = None, *, start: bool) -> Link:
 
 
 def start_or_join(at: Endpoint) -> socket.socket | None:
-    """Starts a daemon and returns a connection to it. Another client may start it at the same time."""
+    """Starts a daemon and returns a connection to it, also if another client starts the daemon at the same
+    time.
+
+    Raises AbsentError if no daemon is ready within START_SECONDS.
+    """
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
         connection: socket.socket | None = None
@@ -212,9 +224,9 @@ def start_or_join(at: Endpoint) -> socket.socket | None:
 
 
 def _connect_running(at: Endpoint) -> socket.socket | None:
-    """Returns a connection to the running daemon, or None.
+    """Returns a connection to the running daemon, or None if none runs.
 
-    Raises AbsentError if it accepts no more clients.
+    Raises AbsentError if a daemon runs but accepts no more clients.
     """
     deadline = time.monotonic() + CONNECT_SECONDS
     while at.is_alive():
@@ -229,7 +241,10 @@ def _connect_running(at: Endpoint) -> socket.socket | None:
 
 
 def _spawn(at: Endpoint, deadline: float) -> None:
-    """Starts a daemon and waits until it listens. Raises AbsentError, with the end of the log, if it ends."""
+    """Starts a daemon and waits until it listens.
+
+    Raises AbsentError, with the end of the daemon's log, if the daemon ends or is not ready by `deadline`.
+    """
     import subprocess  # most clients find a running daemon
 
     read, write = os.pipe()

@@ -1,13 +1,14 @@
 """Stores the answer to `describe`, and reuses it while everything that it depends on is unchanged.
 
 Every build sends this request to learn its targets, even if there is nothing to do. A new answer needs a
-service and compilers. So the client stores it in an entry of the memo:
+running service and the compilers. So the client stores answers on disk (`base.store.disk`):
 
-    the key     buildtool's code and its place, the request, Python, the variables that choose a compiler
-    content     the answer; the folders of PATH, compiler and archiver behind their links, the version that a
-                compiler script prints, the board's files, and foreign code and data
+    the key     buildtool's code and its folder, the request, Python, the variables that choose a compiler
+    the entry   the answer, and the state of all that it depends on: the folders of PATH, compiler and
+                archiver with symbolic links resolved, the version that a compiler script prints, the
+                board's files, and code and data of plugins that are not buildtool's
 
-If one of these cannot be read, or changed shortly before the request, nothing is stored.
+If some of this cannot be read, or changed shortly before the request, nothing is stored.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ from typing import Any
 
 import msgpack
 
+from buildtool.base.code_digest import ALL, below, home
 from buildtool.base.digests import GRAIN_NS, Digests, stamp
 from buildtool.base.folders import REMOTE
-from buildtool.base.identity import ALL, below, home
 from buildtool.base.store import disk
 from buildtool.client.files import Located
 
@@ -45,9 +46,9 @@ Request = Mapping[str, Any]
 def fetch_description(
     request: Request, folder: str, code: str, seen: Digests, ask: Callable[[Request], dict[str, Any]]
 ) -> dict[str, Any]:
-    """Returns the answer to a `describe` request from the cache, or else from the client's method `ask`.
+    """Returns the answer to a `describe` request from the cache, or else from `ask`, the client's method.
 
-    Relative paths are relative to `folder`. `code` is the digest of buildtool's code now. `seen` has the
+    Relative paths are relative to `folder`. `code` is the digest of buildtool's present code. `seen` has the
     digests of files.
     """
     began = time.time_ns()
@@ -68,9 +69,10 @@ def fetch_description(
 
 
 class _Facts:
-    """The present state of all that an answer depends on. Raises OSError if something is missing.
+    """The present state of all that an answer depends on. Its constructor raises OSError if a file is
+    missing.
 
-    `newest_ns` is the time of the latest change (ns since 1970).
+    `values` is the state as plain values. `newest_ns` is the time of the latest change (ns since 1970).
     """
 
     def __init__(self, answer: Mapping[str, Any], seen: Digests) -> None:
@@ -79,7 +81,8 @@ class _Facts:
         roots = {name: root for name, root in answer["roots"].items() if name not in OURS}
         foreign = [name for name in roots if name != _LIBRARY]
         places = [place for place in answer["depends"] if place["root"] not in OURS]
-        searched = os.environ.get("PATH", os.defpath).split(os.pathsep)  # programs, and below it plugins
+        # Folders with programs, then folders with plugins.
+        searched = os.environ.get("PATH", os.defpath).split(os.pathsep)
         paths = (*sys.path, *os.environ.get("PYTHONPATH", "").split(os.pathsep))
         searched += [folder for folder in paths if Path(folder).name in _PACKAGES]
         files = [str(Path(answer["roots"].get(place["root"], ""), place["path"])) for place in places]
@@ -110,7 +113,10 @@ class _Facts:
             return [path]
 
     def _program(self, path: str) -> list[Any]:
-        """Describes the program to which a name leads, and its folder, where it looks for other programs."""
+        """Returns the state of a program's file and of its folder, which also contains its helper programs.
+
+        `path` is the program's name or path; symbolic links are followed.
+        """
         real = os.path.realpath(shutil.which(path) or path)
         return [path, real, *self._stamp(real), self._folder(str(Path(real).parent))]
 
@@ -119,7 +125,9 @@ class _Facts:
         return [path, self._seen.digest(path)]
 
     def _tree(self, folder: str, suffixes: tuple[str, ...]) -> str:
-        """Returns the digest of names and contents of the files below a folder."""
+        """Returns a digest of the names and contents of all files below a folder that have one of the
+        `suffixes`.
+        """
         digest = hashlib.sha256()
         for name in below(folder, suffixes):
             try:
@@ -131,7 +139,7 @@ class _Facts:
 
 
 def _query_script(path: str) -> str:
-    """Returns the version that a compiler prints if the compiler is a script, or else "".
+    """Returns the version that a compiler prints if the compiler is a script; "" if it is a binary program.
 
     A script may call another compiler than before. The linker and the archiver depend on that compiler.
     """
@@ -148,15 +156,16 @@ def _query_script(path: str) -> str:
 
 
 def _make_key(request: Request, folder: str, code: str) -> str:
-    """Returns the cache key of a request. It covers the request and what decides its answer, such as Python.
+    """Returns the cache key of a request: a digest of the request and of what decides its answer, such as
+    Python.
 
     It does not cover the content of the model.
     """
     options = {name: value for name, value in request.items() if name != "model"}
     model = request.get("model", "")
     path = Path(folder, model)
-    ours = {name for name in os.environ if name.startswith("BUILDTOOL_")}.difference(REMOTE)
-    variables = {name: os.environ[name] for name in ours}
+    own_variables = {name for name in os.environ if name.startswith("BUILDTOOL_")}.difference(REMOTE)
+    variables = {name: os.environ[name] for name in own_variables}
     python = (sys.executable, sys.version, sorted(variables.items()))
     paths = (os.environ.get("PATH", ""), os.environ.get("PYTHONPATH", ""))
     about = (model, os.path.normpath(path), bool(model) and path.is_file())

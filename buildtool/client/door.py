@@ -1,8 +1,8 @@
-"""Decides who answers a request: the daemon, or this client without it. The answer is the same.
+"""Decides who answers a request: the daemon, or this process. The answer is the same. The modes are:
 
-    auto        the daemon, which is started if none runs; if that fails, the client
-    off         the client
-    require     the daemon, or an error
+    auto        the daemon answers, and is started if none runs; if that fails, this process answers
+    off         this process answers
+    require     the daemon answers, or the request fails
 
 The default is $BUILDTOOL_DAEMON, else `auto`, but `off` where $CI is set: nobody will ask again there.
 """
@@ -30,7 +30,7 @@ _NO_HINT = f"leave it out, or set {MODE}=off: the command then plans in its own 
 
 
 class Mode(enum.StrEnum):
-    """Whether a daemon answers requests: where possible (AUTO), never (OFF) or always (REQUIRE)."""
+    """Whether a daemon answers requests; the module's docstring describes each mode."""
 
     AUTO = "auto"
     OFF = "off"
@@ -38,9 +38,10 @@ class Mode(enum.StrEnum):
 
 
 def mode(given: str | None = None) -> Mode:
-    """Returns the mode `given`, or that of the environment. Raises UsageError for an unknown word.
+    """Returns the mode `given`, or the one of the environment if `given` is None or "".
 
-    The mode is OFF if every file must be read again, because a daemon remembers what it has read.
+    The mode is OFF if every file must be read again, because a daemon remembers what it has read. Raises
+    UsageError for an unknown word.
     """
     text = given or os.environ.get(MODE, "")
     if is_hashed_always():
@@ -65,10 +66,10 @@ def ask(
     cache: str = "on",
     listen: Listener | None = None,
 ) -> dict[str, Any]:
-    """Returns the answer to a request with absolute paths, and prints its notes.
+    """Returns the answer to a request with absolute paths, and prints the answer's notes.
 
-    `here` answers the request without a daemon. Raises ToolError if a daemon is required and none answers.
-    Raises UsageError for invalid settings in the environment.
+    `here` answers the request without a daemon. `listen` gets progress from a daemon. Raises ToolError if a
+    daemon is required and none answers. Raises UsageError for invalid settings in the environment.
     """
     cache_levels()
     most_disk_bytes()

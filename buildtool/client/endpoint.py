@@ -1,6 +1,6 @@
 """Where this user's daemon is: its name, its files, and whether it is alive.
 
-The name identifies all that answers depend on besides requests: protocol and version, Python, buildtool's
+The name is a digest of all that answers depend on besides requests: protocol and version, Python, buildtool's
 code and the cache. One daemon serves all boards, networks and folders. Edited code gets another daemon.
 """
 
@@ -15,9 +15,9 @@ from typing import Any
 
 from buildtool import __version__
 from buildtool.base import wire
+from buildtool.base.code_digest import code_digest, home, interpreter
 from buildtool.base.errors import MachineError
 from buildtool.base.folders import cache_folder, cache_levels, private, short_name, socket_path, state_folder
-from buildtool.base.identity import code_digest, home, interpreter
 from buildtool.base.locks import is_locked
 
 CONNECT_SECONDS = 1.0
@@ -30,8 +30,11 @@ class AbsentError(Exception):
 class Endpoint:
     """The files of the daemon `name` in `folder`.
 
-    The daemon locks `lock` while it runs. The client that starts it locks `starting`. `log` is its log, and
-    `old_log` the earlier part of a long log. `record` is JSON with the process, and why the last one ended.
+    - `lock`: the daemon locks it while it runs.
+    - `starting`: the client that starts the daemon locks it.
+    - `log`: the daemon's log.
+    - `old_log`: the earlier part of a log that became too long.
+    - `record`: JSON about the daemon's process, and why the last daemon ended.
     """
 
     def __init__(self, name: str, folder: Path) -> None:
@@ -46,7 +49,9 @@ class Endpoint:
         return socket_path(self.name)
 
     def prepared(self) -> Endpoint:
-        """Makes the daemon's folders and returns itself. Raises MachineError if others may write to them."""
+        """Creates the daemon's folders and returns this endpoint. Raises MachineError if others may write to
+        them.
+        """
         private(self.folder)
         private(self.address.parent)
         return self
@@ -66,7 +71,9 @@ class Endpoint:
         return record if isinstance(record, dict) else {}
 
     def process(self) -> tuple[int, str]:
-        """Returns the PID and start time of the process that wrote the record, or (0, "") if not known."""
+        """Returns the PID and the start time of the daemon's process, from its record; (0, "") if not
+        known.
+        """
         pid, start = map(self.read_record().get, ("pid", "start"))
         return (pid, start) if isinstance(pid, int) and isinstance(start, str) else (0, "")
 
@@ -79,7 +86,10 @@ class Endpoint:
         return "\n".join(text.splitlines()[-lines:])
 
     def connect(self, seconds: float) -> socket.socket | None:
-        """Returns a connection, or None if no process of this user listens or if too many clients wait."""
+        """Returns a connection to the daemon, or None if no process accepts it within `seconds`.
+
+        No process accepts it if none of this user listens, or if too many clients wait to be accepted.
+        """
         connection = socket.socket(socket.AF_UNIX)
         connection.settimeout(seconds)
         with contextlib.suppress(OSError):
@@ -99,7 +109,9 @@ def endpoint() -> Endpoint:
 
 
 def every() -> list[Endpoint]:
-    """Returns the endpoints of all daemons with a record in the state folder, whatever their code is."""
+    """Returns the endpoints of all daemons with a record in the state folder, also of those with other
+    code.
+    """
     with contextlib.suppress(OSError, MachineError):
         folder = private(state_folder())
         return [Endpoint(path.stem, folder) for path in sorted(folder.glob("*.json"))]
@@ -107,7 +119,7 @@ def every() -> list[Endpoint]:
 
 
 def peer(connection: socket.socket) -> int | None:
-    """Returns the ID of the user at the other end, or None if the system does not report it."""
+    """Returns the user ID of the process at the other end, or None if the system does not report it."""
     option = getattr(socket, "SO_PEERCRED", None)
     if option is None:
         return None

@@ -1,4 +1,5 @@
 """Turns the files that a request names into absolute paths with digests.
+
 So the service, which has another working folder, reads the same files as the client.
 """
 
@@ -17,7 +18,9 @@ MOST_BYTES = 1 << 30  # upper limit for a file that the service reads
 
 
 def _is_model(path: Path) -> bool:
-    """Whether a name without a known suffix is a file or a SavedModel. The service refuses SavedModels."""
+    """Whether a name without a known suffix is a model: a file or a SavedModel, which the service will
+    refuse.
+    """
     return path.is_file() or (path / "saved_model.pb").is_file()
 
 
@@ -30,7 +33,10 @@ def _working_folder() -> Path:
 
 
 class Located:
-    """Makes the paths of a request absolute. They are relative to `folder`. `request` is the result."""
+    """A request with absolute paths in place of paths that are relative to `folder`; `request` is the result.
+
+    If `folder` is None, they are relative to the working folder.
+    """
 
     def __init__(self, request: Mapping[str, Any], folder: str | None = None) -> None:
         self._folder = Path(folder).absolute() if folder else _working_folder()
@@ -40,7 +46,7 @@ class Located:
         self._seen.save()
 
     def restore_path(self, error: BuildtoolError) -> BuildtoolError:
-        """Returns `error` with the path as the user wrote it, also in its hints."""
+        """Returns `error` with its path, and the paths in its hints, as the user wrote them."""
         if error.path in self._given:
             absolute, given = error.path, self._given[error.path]
             # Hints also name new files: the same path with another suffix.

@@ -32,7 +32,7 @@ class _Section(NamedTuple):
 
 
 def place(program: bytes, symbol: str, data: bytes) -> bytes:
-    """Returns the program with `data` at `symbol`.
+    """Returns the program with `data` as the content of the variable `symbol`.
 
     Raises ToolError if the program is not an ELF file, has no such symbol, or reserves another size for it.
     """
@@ -49,7 +49,7 @@ def place(program: bytes, symbol: str, data: bytes) -> bytes:
 
 
 def _find_room(program: bytes, symbol: str) -> tuple[int, int]:
-    """Returns where the bytes of `symbol` begin in the file, and their number."""
+    """Returns (position in the file, size) of the bytes of `symbol`."""
     if program[:4] != b"\x7fELF" or len(program) < 64 or program[4] not in _FORMS or program[5] not in (1, 2):
         raise ToolError("not an ELF file")
     order, (head, header, entry, numbers) = "<" if program[5] == 1 else ">", _FORMS[program[4]]

@@ -10,7 +10,10 @@ if TYPE_CHECKING:
 
 
 def planned_line(needs: NetworkNeeds) -> str:
-    """Returns "wake: arena 11,840 of 65,536 bytes, weights 32,864, F 1.000", and more where there is."""
+    """Returns a line such as "wake: arena 11,840 of 65,536 bytes, weights 32,864, F 1.000".
+
+    It also has the chip's memory, the state and the removed channels, where these are not 0.
+    """
     limit = f"{needs['limit_bytes']:,} bytes"
     limit += f" (the chip has {needs['chip_bytes']:,})" if needs["chip_bytes"] else ""
     state = f", state {needs['state_bytes']:,}" if needs["state_bytes"] else ""
@@ -21,7 +24,7 @@ def planned_line(needs: NetworkNeeds) -> str:
 
 
 def emitted_lines(answer: EmitAnswer, folder: Path) -> str:
-    """Returns the line about a plan. A second line says if a network was planned anew for its weights.
+    """Returns the line about a plan; a second line says if the network was planned again for new weights.
 
     `folder` has the files that were emitted before, if any.
     """
@@ -29,7 +32,7 @@ def emitted_lines(answer: EmitAnswer, folder: Path) -> str:
     try:
         before = _read((folder / name).read_bytes())
         now = _read(answer["files"][name])
-    except (OSError, ValueError, LookupError, TypeError):  # there is no plan, or one of another version
+    except (OSError, ValueError, LookupError, TypeError):  # there is no plan, or a plan of another version
         return planned_line(answer)
     if before.kind != now.kind or before == now:
         return planned_line(answer)
@@ -38,7 +41,13 @@ def emitted_lines(answer: EmitAnswer, folder: Path) -> str:
 
 
 class _Simplified(NamedTuple):
-    """A plan's schema, number of operators and hop, and what it simplifies: channels, operators' weights."""
+    """What a plan says about the weights that it was made for.
+
+    - `kind`: the schema, the number of operators, and the moving window as text; plans that differ here are
+      not compared.
+    - `removed`: the channels that are not computed.
+    - `narrowed`: the operators whose weights are stored in four bits.
+    """
 
     kind: tuple[int, int, str]
     removed: set[tuple[int, int]]  # (tensor, channel)

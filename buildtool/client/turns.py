@@ -1,13 +1,13 @@
 """Allows one build at a time in a folder, and records which builds were killed.
 
-A build system that is killed leaves files that its own record does not contain. The file `NAME` in the folder
-is locked while a build runs. Its lines record the builds:
+A build system that is killed leaves files that its own record does not have. The file NAME in the folder is
+locked while a build runs. The lines of the file record the builds:
 
     running PID START TIME      the build that holds the lock, or the last one, if it was killed
     cut-off TIME TIME           a killed build: when it began, and when the next build found out
 
-PID and START (the start time of the process, as the system counts it) show whether the holder of the lock has
-started this process: a build inside a build must not wait. Times are seconds since 1970.
+PID and START (the start time of the process, as the system counts it) show whether this process was started
+by the build that holds the lock: a build inside a build must not wait. Times are seconds since 1970.
 """
 
 from __future__ import annotations
@@ -41,7 +41,10 @@ _ALWAYS = Span(0.0, float("inf"))
 
 
 class BuildLock:
-    """The right to build in a folder, from `take` until `end`. `cut_off` are the builds killed before it."""
+    """The lock of a folder, which a build holds from `take` until `end`.
+
+    `cut_off` are the builds that were killed before this build.
+    """
 
     def __init__(self, handle: int | None, cut_off: tuple[Span, ...] = ()) -> None:
         self._handle = handle
@@ -49,7 +52,10 @@ class BuildLock:
         self.cut_off = cut_off
 
     def end(self) -> None:
-        """Records that this build was not killed. The record of the build system then has all its files."""
+        """Records that this build was not killed, and releases the lock.
+
+        Call it after the build system has written its own record of the files that the build made.
+        """
         if self._handle is not None and self._process == os.getpid():  # not in a forked child
             with contextlib.suppress(OSError):
                 _write(self._handle, _lines(self.cut_off))
@@ -58,10 +64,10 @@ class BuildLock:
 
 
 def take(folder: str, waits: Callable[[int], None]) -> BuildLock:
-    """Takes the lock of `folder` and returns the turn.
+    """Takes the lock of `folder` and returns it.
 
-    If another build has the lock, calls `waits` with its PID and waits for its end. A build that was started
-    by that build does not wait. If the system has no locks, no build waits.
+    If another build has the lock, calls `waits` with the PID of that build (0: not known) and waits for its
+    end. A build that was started by that build does not wait. If the system has no locks, no build waits.
     """
     path = Path(folder, NAME)
     while has_locks():
@@ -84,7 +90,10 @@ def take(folder: str, waits: Callable[[int], None]) -> BuildLock:
 
 
 def look(folder: str) -> BuildLock:
-    """Returns a turn with the killed builds, for a build that writes nothing. It does not wait."""
+    """Returns which builds of `folder` were killed, as a BuildLock that does not hold the lock.
+
+    It is for a build that writes no files, which need not wait for another build.
+    """
     try:
         handle = os.open(Path(folder, NAME), os.O_RDONLY)
     except OSError:
@@ -99,7 +108,7 @@ def look(folder: str) -> BuildLock:
 
 
 def _begin(handle: int) -> BuildLock:
-    """Records that this process builds now, and returns its turn."""
+    """Records that this process builds now, and returns its lock."""
     now, text = time.time(), _Text(handle)
     spans = [*text.cut_off, *([Span(text.began, now)] if text.began is not None else [])]
     while len(spans) > _MOST_SPANS:
@@ -113,9 +122,11 @@ def _begin(handle: int) -> BuildLock:
 
 
 class _Text:
-    """The content of an open lock file.
+    """The content of an open lock file. An invalid line counts as a build that was killed at an unknown time.
 
-    An invalid line counts as a build that was killed at an unknown time.
+    - `cut_off`: the killed builds.
+    - `began`: the time when the last build began (None: it has ended).
+    - `running`: PID and start time of that build.
     """
 
     def __init__(self, handle: int) -> None:
@@ -151,7 +162,7 @@ def _write(handle: int, lines: list[str]) -> None:
 
 
 def _lock(handle: int, *, wait: bool) -> bool:
-    """Takes the lock. Returns whether that succeeded. It also succeeds if the file system has no locks."""
+    """Takes the lock and returns whether that succeeded; always True if the file system has no locks."""
     try:
         return lock(handle, wait=wait)
     except OSError:  # a file system without locks
@@ -159,7 +170,7 @@ def _lock(handle: int, *, wait: bool) -> bool:
 
 
 def _ancestors() -> Iterator[tuple[int, str]]:
-    """Yields the PID and the start time of this process, then of its parent, and so on."""
+    """Yields the PID and the start time of this process, then those of its parent, and so on."""
     pid = os.getpid()
     while pid > 0:
         parent, start = process(pid)

@@ -11,9 +11,9 @@ import os
 import sys
 import threading
 
+from buildtool.base.code_digest import code_digest
 from buildtool.base.errors import BuildtoolError
 from buildtool.base.folders import state_folder
-from buildtool.base.identity import code_digest
 from buildtool.base.locks import hold_lock
 from buildtool.client.endpoint import Endpoint, endpoint
 from buildtool.daemon.lifetime import Life, retire_others, shorten_log

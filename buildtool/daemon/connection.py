@@ -1,6 +1,7 @@
 """Clients' sockets, which never block, and the limits for all clients together.
 
-The daemon does not read from a client that does not read its answers: the next request stays in the socket.
+While a client does not read its answers, the daemon reads nothing from it: its next request stays in the
+socket.
 """
 
 from __future__ import annotations
@@ -25,9 +26,13 @@ _CHUNK = 1 << 18
 
 
 class Connection:
-    """A client. `greeted` says whether it has said hello, `leased` whether the daemon must stay for it. `job`
-    is the key of the request that it waits for, `asked_bytes` the size of that request. `used` is the time
-    when the client last sent or read something.
+    """A client.
+
+    - `greeted`: it has said hello.
+    - `leased`: it has asked the daemon to stay for as long as it is connected.
+    - `job`: the key of the request that it waits for (None: it waits for none).
+    - `asked_bytes`: the size of that request.
+    - `used`: the time when the client last sent or read something.
     """
 
     def __init__(self, connection: socket.socket, clock: Callable[[], float] = time.monotonic) -> None:
@@ -50,14 +55,14 @@ class Connection:
 
     @property
     def is_paused(self) -> bool:
-        """Whether too many bytes wait to be sent. Then the daemon reads nothing from the client until the
-        client reads.
+        """Whether too many bytes wait to be sent. Until the client reads, the daemon then reads nothing from
+        it.
         """
         return sum(map(len, self._out)) > MOST_UNSENT
 
     @property
     def events(self) -> int:
-        """The events to wait for at its socket. The selector always reports a client that is gone."""
+        """The events to wait for at the socket. A selector reports in any case that a client has gone."""
         read = 0 if self.is_paused else selectors.EVENT_READ
         return read | (selectors.EVENT_WRITE if self._out else 0)
 
@@ -73,19 +78,19 @@ class Connection:
 
     @property
     def held(self) -> int:
-        """The bytes of its requests that are not answered yet."""
+        """The bytes of this client's requests that are not answered yet."""
         return self._decoder.held + (self.asked_bytes if self.job is not None else 0)
 
     def frames(self) -> Iterator[bytes]:
-        """Yields the frames that are not completely sent. Clients may share them."""
+        """Yields the messages that are not completely sent, as bytes. Clients may share them."""
         return (view.obj for view in self._out if isinstance(view.obj, bytes))
 
     def close(self) -> None:
-        """Stops reading from it. The connection is closed as soon as everything is sent."""
+        """Stops reading from the client, and closes the connection as soon as everything is sent."""
         self._closing = self._closing or self._clock()
 
     def read(self) -> bool:
-        """Reads the bytes that have arrived. Returns False where the client is gone."""
+        """Reads the bytes that have arrived. Returns False if the client has gone."""
         if self.has_message or self.is_paused:
             return True  # the message is handled first
         try:
@@ -101,8 +106,10 @@ class Connection:
         return bool(data)
 
     def take(self) -> dict[str, Any] | None:
-        """Returns its next message. Returns None if there is no whole message, and while the client is
-        paused. Raises ToolError for an invalid message.
+        """Returns the client's next message; None if no whole message has arrived, or while the client is
+        paused.
+
+        Raises ToolError for an invalid message.
         """
         if self._closing or self.is_paused:
             return None
@@ -129,24 +136,24 @@ class Connection:
         return message
 
     def is_stuck(self, now: float) -> bool:
-        """Whether a frame has taken too long to arrive, or the client has not read for too long."""
+        """Whether the client takes too long: to send the rest of a message, or to read what was sent."""
         waits = self._begun if not self.is_paused else 0.0
         unread = self.used if self._out else 0.0
         return any(start and now - start > FRAME_SECONDS for start in (waits, unread, self._closing))
 
     def send(self, message: Mapping[str, Any]) -> None:
-        """Sends a message. What the client does not take now is sent later."""
+        """Sends a message. Bytes that the client does not take now are sent later."""
         self.send_frame(wire.pack_frame(message))
 
     def send_frame(self, frame: bytes) -> None:
-        """Sends the bytes of a frame. What the client does not take now is sent later."""
+        """Sends a message as bytes. Bytes that the client does not take now are sent later."""
         if not self._out:
-            self.used = self._clock()  # its time to read begins
+            self.used = self._clock()  # the client's time to read begins
         self._out.append(memoryview(frame))
         self.write()
 
     def write(self) -> bool:
-        """Sends as much as the client takes now. Returns False where it is gone."""
+        """Sends as many bytes as the client takes now. Returns False if the client has gone."""
         was_paused = self.is_paused
         try:
             while self._out:
@@ -168,27 +175,32 @@ class Connection:
 class Clients(set[Connection]):
     """The open connections, and their limits.
 
-    There is always room for a client that sends a control word ("status", "stop"): of the clients that wait
-    for no answer, the one that was silent for longest is disconnected.
+    If there are too many, a new client still gets in: of the clients that wait for no answer, the one that
+    was idle for longest is disconnected. So a control word ("status", "stop") can always be sent.
     """
 
     def to_make_room(self) -> Connection | None:
-        """Returns the client to disconnect for a new one: the one that was idle for longest. Clients with a
-        lease come last.
+        """Returns the client to disconnect for a new one; None if all clients wait for answers.
+
+        Of the clients that wait for no answer it is the one that was idle for longest. Clients with a lease,
+        which have asked the daemon to stay, come last.
         """
         idle = (client for client in self if client.job is None)
         return min(idle, key=lambda c: (c.leased, c.wants_to_write, c.used), default=None)
 
     @property
     def held(self) -> int:
-        """The bytes of all unsent frames and unanswered requests. A frame for several clients counts once."""
+        """The bytes of all unsent messages and unanswered requests. A message for several clients counts
+        once.
+        """
         frames = {id(frame): len(frame) for client in self for frame in client.frames()}
         return sum(frames.values()) + sum(client.held for client in self)
 
     def surplus(self) -> list[Connection]:
-        """Returns the clients to disconnect: those that have not read for longest. The others then hold
-        MOST_BYTES at most. The last client may hold more, because a single answer about a large network may
-        be larger.
+        """Returns the clients to disconnect so that the others hold at most MOST_BYTES together.
+
+        Clients that have not read for longest come first. The last client stays, even if it holds more: a
+        single answer about a large network may be that large.
         """
         chosen: list[Connection] = []
         holders = [client for client in self if client.job is None and (client.held or client.wants_to_write)]

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from buildtool import __version__
+from buildtool.base.code_digest import code_digest, home, interpreter
 from buildtool.base.folders import active_cache_folder
-from buildtool.base.identity import code_digest, home, interpreter
 from buildtool.base.locks import hold_lock, process
 from buildtool.base.outfiles import write_whole
 from buildtool.client.daemon import Link, reach
@@ -29,7 +29,12 @@ _KILLED = "it ended without a message, as a killed process does"
 
 
 class Life:
-    """The endpoint of a running daemon, which holds `lock` while it lives. `code` is its code's digest."""
+    """A running daemon's files: its lock, which it holds until it ends, its socket and its record.
+
+    - `at`: the daemon's endpoint.
+    - `code`: the digest of its code.
+    - `last_end`: why the daemon before it ended.
+    """
 
     def __init__(self, at: Endpoint, lock: int, code: str) -> None:
         self.at, self.code, self._lock = at, code, lock
@@ -66,15 +71,16 @@ class Life:
             write_whole(self.at.record, (json.dumps(record, indent=1) + "\n").encode())
 
     def what_is_gone(self) -> str:
-        """Describes what this daemon needs and has lost; "" if nothing is missing. Without its socket and
-        lock no client finds it. Without its cache's folder no client needs it.
+        """Returns what this daemon needs and has lost, in words; "" if nothing is missing.
+
+        Without its socket and lock no client finds it. Without the folder of its cache no client needs it.
         """
         if _identity(self.at.address) != self._node or _identity(self.at.lock) != self._lock_node:
             return "its socket or its folder"
         return "" if self.has_cache() else "its cache's folder"
 
     def leave(self, why: str) -> None:
-        """Removes the socket, so that the next client starts another daemon."""
+        """Removes the socket, so that the next client starts another daemon. `why` goes into the record."""
         if _identity(self.at.address) == self._node:
             with contextlib.suppress(OSError):
                 self.at.address.unlink()
@@ -83,8 +89,10 @@ class Life:
         self.listener.close()
 
     def has_cache(self) -> bool:
-        """Returns whether the cache's folder is still the same. The first entry makes the folder, so call
-        this whenever an entry may have been written: only a folder that was seen once can be missing later.
+        """Returns whether the folder of the cache is still the one that this method has seen before.
+
+        The folder is created with the first cache entry. Call this whenever an entry may have been written:
+        otherwise the daemon would not notice later that the folder is gone.
         """
         if self._cache is None:
             return True
@@ -100,8 +108,9 @@ class Life:
 
 
 def _identity(path: Path | int) -> tuple[int, int, int] | None:
-    """Returns numbers that differ from those of later files with the same name, even with the same inode.
-    Returns None if the file cannot be read.
+    """Returns numbers that no later file with the same name will have, even if it gets the same inode.
+
+    None if the file cannot be read.
     """
     try:
         there = os.stat(path)  # noqa: PTH116
@@ -118,7 +127,10 @@ def shorten_log(at: Endpoint) -> None:
 
 
 def retire_others(mine: Endpoint, code: str) -> None:
-    """Tells daemons of this installation that run other code to end. Removes the files of ended daemons."""
+    """Tells daemons of this installation that run other code to end, and removes the files of ended daemons.
+
+    `mine` is this daemon's endpoint, and `code` the digest of its code.
+    """
     for other in every():
         record = other.read_record()
         same = record.get("home") == home() and record.get("python") == interpreter()
@@ -144,15 +156,16 @@ Requests = Sequence[tuple[Mapping[str, Any], Mapping[str, str]]]
 
 
 class Succession:
-    """Starts a daemon of the new code after an edit of buildtool or a plugin, and sends it requests to
-    prepare.
+    """Starts the next daemon after an edit of buildtool or a plugin, and sends it requests to prepare.
 
-    The new daemon takes over the idle time. It starts no further daemon before a client sends it a request.
-    Errors here do no harm: the next client would start the new daemon, which asks the old one to end.
+    The next daemon learns how long no client has sent a request. After a further edit, it starts a daemon
+    itself only if a client has sent it a request meanwhile. Errors here do no harm: the next client would
+    start the new daemon, which asks the old one to end.
 
-    `code` is the digest of this daemon's code. `is_asked` says whether a request came since the last
-    succession. `is_stale` says that the code has changed and no request came. Another thread then calls
-    `wake`.
+    - `code`: the digest of this daemon's code.
+    - `wake`: a function that another thread calls when `is_stale` becomes true.
+    - `is_asked`: whether a client has sent a request since the last edit.
+    - `is_stale`: the code has changed, and no client has sent a request.
     """
 
     def __init__(self, code: str, wake: Callable[[], None]) -> None:
@@ -161,8 +174,9 @@ class Succession:
         self._at_work: list[threading.Thread] = []
 
     def begin(self, requests: Requests, told: Mapping[str, float], after_seconds: float = 0.0) -> None:
-        """Waits `after_seconds`. If the code on disk is new, it then starts a daemon of that code, and sends
-        it the requests and `told`: the seconds since the last request, and the CPU seconds spent on
+        """Starts a daemon of the code on disk after `after_seconds`, if that code is new, in another thread.
+
+        Sends it the requests and `told`: the seconds since the last request, and the CPU seconds spent on
         preparations.
         """
         was_asked = self.is_asked

@@ -23,7 +23,7 @@ def request_key(request: Mapping[str, Any], environment: Mapping[str, str], cach
 
 
 class FileDigests(Memo[str]):
-    """SHA-256 (hex) of files' contents. A file is read again where it may have changed."""
+    """SHA-256 (hex) of files' contents. A file is read again if it may have changed since."""
 
     def __init__(self) -> None:
         def steady(path: str) -> str:
@@ -36,30 +36,33 @@ class FileDigests(Memo[str]):
         super().__init__(steady, _MOST_FILES)
 
     def of(self, path: str) -> str:
-        """Returns the digest of a file; "" where it cannot be read, is too large, or changes meanwhile."""
+        """Returns the digest of a file; "" if it cannot be read, is too large, or changes while it is
+        read.
+        """
         try:
             return super().of(path)
         except (OSError, ValueError):
             return ""
 
 
-class Kept(NamedTuple):
-    """An answer's frame. `inputs` are the path and digest of each file that it depends on, except for files
-    whose digests are in the request.
+class KeptAnswer(NamedTuple):
+    """An answer that is kept: the bytes of its message, and the files that it depends on.
+
+    `inputs` has path and digest of each such file, except for files whose digests are in the request.
     """
 
     frame: bytes
     inputs: tuple[tuple[str, str], ...]
 
 
-class Answers(Recent[str, Kept]):
+class Answers(Recent[str, KeptAnswer]):
     """The recently used answers that depend only on files with known digests, MOST_BYTES at most."""
 
     def __init__(self) -> None:
         super().__init__(MOST_BYTES, lambda kept: len(kept.frame))
         self._digests = FileDigests()
 
-    def get(self, key: str) -> Kept | None:
+    def get(self, key: str) -> KeptAnswer | None:
         """Returns the answer to the request with this key; None if it is unknown, or a file has changed."""
         answer = super().get(key)
         if answer is not None and any(self._digests.of(path) != digest for path, digest in answer.inputs):

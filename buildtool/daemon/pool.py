@@ -1,6 +1,6 @@
-"""The child processes that plan: one for each request at work. Each remembers values about its networks.
+"""The workers: child processes that plan. Each works on one request at a time, and remembers networks.
 
-One more child, with the lowest priority, prepares answers before a client asks.
+One more worker, with the lowest priority, prepares answers before a client asks.
 """
 
 from __future__ import annotations
@@ -30,9 +30,15 @@ _CHUNK = 1 << 18
 
 
 class Worker:
-    """A child process. `about` is the network and board that it planned last, `job` the key of its request.
-    `prepares` says that it only prepares answers. Its priority is low then, and a process cannot raise its
-    priority.
+    """A child process that plans.
+
+    - `prepares`: it only prepares answers. Its priority is low then, and a process cannot raise its priority.
+    - `about`: the network and the board that it planned last.
+    - `job`: the key of the request that it works on (None: it is idle).
+    - `doing`: what it does, in words.
+    - `dropped`: it was told to free memory.
+    - `rss`, `cpu`: bytes of memory and CPU seconds, from its last message.
+    - `since`: when it began to work, or became idle.
     """
 
     def __init__(self, *, prepares: bool = False) -> None:
@@ -56,26 +62,31 @@ class Worker:
         self.since = self.heard_at = time.monotonic()  # `since`: when it began to work, or became idle
 
     def send(self, message: Mapping[str, Any]) -> None:
-        """Sends a message. What the worker does not take now is sent later."""
+        """Sends a message to the worker. Bytes that do not fit into the pipe now are sent later."""
         self.unsent += wire.pack_frame(message)
         self.heard_at = time.monotonic()  # it has to send beats from now on
         self.write()
 
     def is_silent(self, now: float, seconds: float) -> bool:
-        """Whether it works for a client and has sent nothing for `seconds`. Such a worker was stopped, or
+        """Whether the worker works for a client and has sent nothing for `seconds`: it was stopped, or
         hangs.
         """
         return self.job is not None and not self.prepares and now - self.heard_at > seconds
 
     def write(self) -> None:
-        """Writes as much as its pipe takes now. `read` detects that a child has ended."""
+        """Writes as many waiting bytes as the pipe takes now. Only `read` notices that the worker has
+        ended.
+        """
         with contextlib.suppress(OSError):
             while self.unsent and not self.ended:
                 sent = os.write(self.stdin.fileno(), memoryview(self.unsent)[:_CHUNK].tobytes())
                 del self.unsent[:sent]
 
     def read(self) -> list[dict[str, Any]] | None:
-        """Returns the messages that have arrived, or None if it has ended. Raises ToolError."""
+        """Returns the messages that have arrived, or None if the worker has ended.
+
+        Raises ToolError if the worker sent invalid bytes.
+        """
         if self.ended:
             return []
         try:
@@ -88,7 +99,7 @@ class Worker:
         return self._decoder.feed(data) if data else None
 
     def kill(self) -> None:
-        """Kills it and all processes that it has started. `wait` waits until it is gone."""
+        """Kills the worker and all processes that it has started. `wait` then waits until it has ended."""
         self.ended = True
         with contextlib.suppress(OSError):
             os.killpg(self.pid, signal.SIGKILL)
@@ -97,8 +108,9 @@ class Worker:
                 pipe.close()
 
     def wait(self, *, patient: bool = True) -> int | None:
-        """Waits for its end, records its CPU time and returns its exit status. If not `patient`, returns None
-        while it runs.
+        """Waits for the worker's end, records its CPU time and returns its exit status.
+
+        If not `patient`, returns None at once while it runs.
         """
         try:
             pid, status, used = os.wait4(self.pid, 0 if patient else os.WNOHANG)
@@ -113,7 +125,11 @@ class Worker:
 
 @dataclass(eq=False)
 class Job:
-    """A request to answer. `waiting` are the clients that wait for the answer; a preparation has none."""
+    """A request to answer.
+
+    `waiting` are the clients that wait for the answer; a preparation has no such clients. `worker` is the
+    worker that works on it (None: it is queued).
+    """
 
     key: str
     request: Mapping[str, Any]
@@ -127,23 +143,29 @@ class Job:
 
     @property
     def about(self) -> str:
-        """The network and the board. A worker that has planned these before is preferred."""
+        """The network and the board of the request. A worker that has planned these before is preferred."""
         return about(self.request)
 
     @property
     def is_pure(self) -> bool:
-        """Whether the answer depends only on files, and the request or the answer has their digests."""
+        """Whether the answer depends only on files whose digests the request or the answer has.
+
+        Such an answer can be kept.
+        """
         is_closed = needs(self.request) is Needs.NOTHING and not self.request.get("cmsis_nn")
         return is_closed and self.cache == "on"
 
     def message(self) -> dict[str, Any]:
-        """Returns the message for its worker."""
+        """Returns the message that gives this job to a worker."""
         message = {"request": self.request, "environment": self.environment, "cache": self.cache}
         return message | ({"remote": self.remote} if self.remote else {})
 
 
 def lower_priority(pid: int) -> None:
-    """Gives a session leader and its process group the lowest priority, which cannot be raised again."""
+    """Gives the process `pid` and its process group the lowest priority, which cannot be raised again.
+
+    `pid` has to be the leader of a session.
+    """
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, pid, 19)
     with contextlib.suppress(OSError, AttributeError):  # only Linux has it
@@ -153,7 +175,9 @@ def lower_priority(pid: int) -> None:
 
 
 class Pool:
-    """The workers. MOST_WORKERS of them may work for clients at once. `selector` waits for their messages."""
+    """The workers. At most MOST_WORKERS of them work for clients at once. `selector` waits for their
+    messages.
+    """
 
     def __init__(self, selector: selectors.BaseSelector) -> None:
         self.workers: list[Worker] = []
@@ -161,8 +185,10 @@ class Pool:
         self._selector = selector
 
     def free(self, about: str) -> Worker | None:
-        """Returns an idle worker for a request; None if all are busy. It prefers a worker that has planned
-        `about`, then one that has planned nothing, then a new one. Raises OSError.
+        """Returns an idle worker for a request about `about` (its network and board); None if all are busy.
+
+        It prefers a worker that has planned `about` before, then one that has planned nothing, then a new
+        one. Raises OSError if the system cannot start another process.
         """
         idle = [worker for worker in self.answering if worker.job is None]
         for subject in (about, ""):  # "": it has planned nothing yet
@@ -175,11 +201,11 @@ class Pool:
 
     @property
     def answering(self) -> list[Worker]:
-        """The workers that answer requests."""
+        """The workers that answer requests of clients."""
         return [worker for worker in self.workers if not worker.prepares]
 
     def add(self, *, prepares: bool = False) -> Worker:
-        """Starts a worker and returns it. Raises OSError where the system has no process left."""
+        """Starts a worker and returns it. Raises OSError if the system cannot start another process."""
         worker = Worker(prepares=prepares)
         self.workers.append(worker)
         self._selector.register(worker.stdout, selectors.EVENT_READ, worker)
@@ -191,7 +217,9 @@ class Pool:
         self.look(worker)
 
     def look(self, worker: Worker) -> None:
-        """If there are bytes to send to a worker, makes the selector wait until the worker can take them."""
+        """Makes the selector wait until a worker can take more bytes, if there are bytes to send to the
+        worker.
+        """
         if worker.ended:
             return
         is_waiting = worker.stdin.fileno() in self._selector.get_map()
@@ -201,7 +229,10 @@ class Pool:
             self._selector.unregister(worker.stdin)
 
     def remove(self, worker: Worker) -> int:
-        """Ends a worker; returns its exit status. Does not wait for a worker that prepares."""
+        """Ends a worker and returns its exit status.
+
+        If the worker only prepares answers, returns 0 without waiting until it has ended.
+        """
         for pipe in (worker.stdin, worker.stdout):
             with contextlib.suppress(KeyError, ValueError):
                 self._selector.unregister(pipe)
@@ -214,14 +245,15 @@ class Pool:
         return worker.wait() or 0
 
     def reap(self) -> list[Worker]:
-        """Returns the removed workers that have died since the last call. Their CPU time is known now."""
+        """Returns the removed workers that have ended since the last call. Their CPU time is known now."""
         dead = [worker for worker in self._dying if worker.wait(patient=False) is not None]
         self._dying = [worker for worker in self._dying if worker not in dead]
         return dead
 
     def list_idle(self, now: float) -> list[Worker]:
-        """Returns the workers that were idle for long. At least one worker that answers requests is not among
-        them.
+        """Returns the workers that were idle for more than IDLE_SECONDS at the time `now`.
+
+        One worker that answers requests is always left out, so that one remains.
         """
         idle = [w for w in self.workers if w.job is None and now - w.since > IDLE_SECONDS]
         answering = [w for w in idle if not w.prepares]

@@ -1,10 +1,10 @@
 """Preparations: answers made before a client asks, by one process of the lowest priority, within a budget.
 
-The budget is CPU time: a share of the time since the last request. A share above one core, which the process
-cannot use up, gives it the normal priority. The first preparations are answers to requests whose files were
-saved, or that an older daemon has sent. After them, with half of the budget, the process looks ahead: it
-prepares what the next request may ask for. A new request ends the process instead of pausing it, since it may
-hold a lock of the cache.
+The budget is CPU time: a share of the time since the last request. If the share is more than one core, which
+the process cannot use up, the process has the normal priority. Answers to requests whose files were saved, or
+that an older daemon has sent, come first. After them, with half of the budget, the process looks ahead: it
+prepares what the next request may ask for. When a client sends a request, the process is ended and not
+paused, since it may hold a lock of the cache.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ AHEAD_PART = 0.5  # share of the budget for looking ahead
 
 
 class Budget:
-    """The CPU time for preparations: `share` (1: one core) of the time since the last request."""
+    """Limits the CPU time for preparations to a share of the time since the last request.
+
+    share: CPU seconds per second; 0.5 is half a core.
+    """
 
     def __init__(self, share: float, clock: Callable[[], float]) -> None:
         self._share, self._clock = share, clock
@@ -35,7 +38,9 @@ class Budget:
         self.spent = 0.0
 
     def begin(self, idle_seconds: float = 0.0, spent: float = 0.0) -> None:
-        """Restarts the budget: a request came `idle_seconds` ago, and `spent` CPU seconds were used since."""
+        """Restarts the budget: a request came `idle_seconds` ago, and `spent` CPU seconds were used since
+        then.
+        """
         self._since = self._clock() - idle_seconds
         self.spent = spent
 
@@ -45,20 +50,25 @@ class Budget:
         return self._clock() - self._since
 
     def left(self, part: float = 1.0) -> float:
-        """Returns the CPU seconds left if `part` of the budget may be used; negative after an overdraft."""
+        """Returns the CPU seconds that are left of `part` of the budget; below 0 if more were used."""
         return self._share * part * min(self.idle_seconds, COUNTED_SECONDS) - self.spent
 
 
 @dataclass(eq=False)
 class Preparation:
-    """An answer to prepare. If `ahead`, it prepares what the next request may ask for after this one. `needs`
-    are the CPU seconds that must be left before it begins. If it is ended for using too many, it then needs
-    twice what it used.
+    """An answer to prepare.
+
+    - `job`: the request.
+    - `ahead`: whether to prepare what may be asked for after this request, instead of its answer.
+    - `subject`: identifies it without the content of its files; a later preparation with the same subject
+      replaces it.
+    - `needs`: the CPU seconds that must be left in the budget before it begins. If it was ended because it
+      exceeded the budget, this is twice the time that it used.
     """
 
     job: Job
     ahead: bool
-    subject: str  # identifies it without the content of its files; a later one with the same replaces it
+    subject: str
     needs: float = LEAST_SECONDS
 
     @property
@@ -84,8 +94,9 @@ class Preparer:
         return next((worker for worker in self._pool.workers if worker.prepares), None)
 
     def add(self, job: Job, *, ahead: bool = False) -> None:
-        """Adds a preparation, which begins as soon as the budget allows it. A network has at most one that is
-        `ahead`.
+        """Adds a preparation, which begins as soon as the budget allows it.
+
+        With `ahead`, it replaces an earlier preparation for the same network and board.
         """
         if self._share <= 0:
             return
@@ -95,8 +106,10 @@ class Preparer:
         self.waiting = sorted([*others, preparation][-MOST_WAITING:], key=lambda one: one.ahead)
 
     def asked(self, request: Mapping[str, Any], environment: Mapping[str, str]) -> None:
-        """Handles a new request. Stops the running preparation, which waits again, and restarts the budget.
-        Drops the preparation of the answer to this request, also if its files had other content then.
+        """Handles a client's new request: ends the running preparation, which waits again, and restarts the
+        budget.
+
+        A waiting preparation of this request's answer is dropped, even if the files have changed since.
         """
         self.stop()
         self.budget.begin()
@@ -105,7 +118,7 @@ class Preparer:
             self.waiting = [one for one in self.waiting if one.ahead or one.subject != subject]
 
     def go_on(self) -> None:
-        """Begins a preparation if the budget allows it; ends one that has used too much."""
+        """Begins a preparation if the budget allows it. Ends one that has used too much of the budget."""
         self._reap()
         if self.at_work is not None:
             if self.budget.left(self.at_work.part) < -OVERDRAFT_SECONDS:
@@ -119,7 +132,7 @@ class Preparer:
                 return
 
     def take_message(self, worker: Worker, message: Mapping[str, Any]) -> Preparation | None:
-        """Handles a message of the worker; returns the preparation that it ends, or None."""
+        """Handles a message of the worker. Returns the preparation that the message completes, or None."""
         self._account(worker, float(message.get("cpu", worker.cpu)))
         preparation = self.at_work
         # the message may end an earlier preparation
@@ -137,7 +150,7 @@ class Preparer:
         return preparation
 
     def drop_worker(self, worker: Worker) -> None:
-        """Handles the death of the worker. Its preparation is not tried again."""
+        """Handles the unexpected end of the worker. Its preparation is not tried again."""
         self._account(worker, worker.cpu)
         self.at_work = None
 
@@ -176,7 +189,7 @@ class Preparer:
         self._reap()
 
     def _reap(self) -> None:
-        """Counts the CPU time that ended processes used since their last message."""
+        """Adds to the spent time what ended workers used after their last message."""
         for worker in self._pool.reap():
             self.budget.spent += max(0.0, worker.cpu - self._counted.pop(worker, worker.cpu))
 
@@ -186,5 +199,5 @@ class Preparer:
 
 
 def _subject(request: Mapping[str, Any], environment: Mapping[str, str]) -> str:
-    """Returns a key for a request without the digests of its files."""
+    """Returns a key for a request that does not depend on the content of its files."""
     return request_key(without_digests(request), environment, "")

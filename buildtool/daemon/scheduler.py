@@ -1,7 +1,7 @@
-"""Gives requests to workers: equal requests once, and a limited number at a time.
+"""Gives requests to workers. Equal requests are answered once, and a limited number at a time.
 
-Preparations (see `preparing`) run while no client waits. A worker that ends or is silent for long fails its
-own request only. The client gets an error and plans without the daemon.
+Preparations (see `preparing`) run while no client waits. If a worker ends or is silent for too long, only its
+own request fails: the client gets an error and plans without the daemon.
 """
 
 from __future__ import annotations
@@ -15,18 +15,19 @@ from typing import Any
 from buildtool.base import wire
 from buildtool.base.errors import ToolError, to_data
 from buildtool.daemon.connection import Connection
-from buildtool.daemon.memory import Answers, Kept, request_key
+from buildtool.daemon.memory import Answers, KeptAnswer, request_key
 from buildtool.daemon.pool import Job, Pool, Worker
 from buildtool.daemon.preparing import Preparer
 from buildtool.daemon.watcher import Watcher
 
 
 class Scheduler:
-    """Jobs and workers. `code` is the digest of the code; if a worker has other code, `end` is called with
-    the reason.
+    """The jobs and the workers.
 
-    `most_bytes` is the upper limit for the memory of all workers between two requests. A worker at work that
-    is silent for `silence_seconds` counts as dead. `share` is the budget of preparations.
+    - `code`: the digest of the code; if a worker has other code, `end` is called with the reason.
+    - `most_bytes`: the upper limit for the memory of all workers between two requests.
+    - `silence_seconds`: after this time without a message, a worker at work counts as dead.
+    - `share`: the budget of preparations, in cores.
     """
 
     def __init__(
@@ -58,8 +59,9 @@ class Scheduler:
         cache: str,
         remote: Mapping[str, str],
     ) -> None:
-        """Handles a client's request: answers it from memory, or lets the client wait for a job. `remote` has
-        the settings of a shared cache, on which no answer depends.
+        """Handles a client's request: answers it from memory, or lets the client wait for a job.
+
+        `remote` has the settings of a shared cache, on which no answer depends.
         """
         self.preparer.asked(request, environment)
         key = request_key(request, environment, cache)
@@ -84,7 +86,9 @@ class Scheduler:
             self.preparer.add(Job(key, request, environment, "on"))
 
     def leave(self, client: Connection) -> None:
-        """Handles a client that is gone. Gives up a job that no other client waits for; ends its worker."""
+        """Handles a client that has gone. A job that no other client waits for is given up, and its worker
+        ended.
+        """
         job = self.jobs.get(client.job or "")
         if job is None or client not in job.waiting:
             return
@@ -95,11 +99,11 @@ class Scheduler:
                 self.queue.remove(job)
             if job.worker is not None:
                 self.pool.remove(job.worker)
-                self._has_room = True  # the queue goes on later: its clients may be gone too
+                self._has_room = True  # queued jobs start later: their clients may be gone, too
             self.ensure_worker()
 
     def forget(self) -> None:
-        """Forgets all answers and plans."""
+        """Forgets all answers, and makes all workers forget their plans."""
         self.answers.clear()
         self.preparer.stop()
         for worker in self.pool.workers:
@@ -137,13 +141,16 @@ class Scheduler:
                 self._begin(job)
 
     def _finish(self, job: Job, frame: bytes, message: Mapping[str, Any]) -> None:
-        """Sends an answer to all clients that wait for it, and remembers it. `message` is from the worker."""
+        """Sends an answer to all clients that wait for it, and keeps it if it can be used again.
+
+        `frame` is the answer as bytes, and `message` what the worker said about it.
+        """
         self.jobs.pop(job.key, None)
         if job.cache == "renew":  # older answers must not be used again
             self.forget()
         if job.is_pure and message.get("pure"):
             inputs = tuple((str(path), str(digest)) for path, digest in message.get("inputs", ()))
-            self.answers.put(job.key, Kept(frame, inputs))
+            self.answers.put(job.key, KeptAnswer(frame, inputs))
             self._watcher.also(job.request, [path for path, _ in inputs])
         for client in job.waiting:
             client.job = None
@@ -151,7 +158,7 @@ class Scheduler:
             self.look(client)
 
     def _fail(self, job: Job, text: str) -> None:
-        """Fails a job. Its clients plan without the daemon."""
+        """Sends an error to the clients of a job, which then plan without the daemon."""
         self._finish(job, wire.pack_frame({"crash": True, "error": to_data(ToolError(text))}), {})
 
     def look(self, client: Connection) -> None:
@@ -168,7 +175,7 @@ class Scheduler:
                 self.pool.add()
 
     def hear(self, worker: Worker, events: int) -> None:
-        """Handles the messages of a worker, and sends it waiting bytes."""
+        """Handles messages from a worker, and sends the worker bytes that wait."""
         if events & selectors.EVENT_WRITE:
             worker.write()
         if events & selectors.EVENT_READ:
@@ -248,8 +255,10 @@ class Scheduler:
             self.preparer.go_on()
 
     def _bound_memory(self) -> None:
-        """While the workers' memory is above the limit, makes idle workers forget their values, and then ends
-        them. The worker that was idle for longest comes first.
+        """Frees memory of idle workers while the workers' memory is above the limit.
+
+        The worker that was idle for longest comes first. It is told to forget its values, and if that is not
+        enough, it is ended.
         """
         idle = [worker for worker in self.pool.workers if worker.job is None]
         for worker in sorted(idle, key=lambda worker: (not worker.prepares, worker.since)):
@@ -258,7 +267,7 @@ class Scheduler:
             if not worker.dropped:
                 worker.dropped = True
                 self.pool.tell(worker, {"drop": True})
-                return  # its reply gives its memory then
+                return  # its reply will say how much memory it has then
             self.pool.remove(worker)
             self.answers.clear()
         self.ensure_worker()

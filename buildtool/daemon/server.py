@@ -1,7 +1,8 @@
 """The daemon's event loop: one thread, in which no step takes long.
 
 A request is answered from memory if an equal one was answered before and no file has changed since. Otherwise
-a worker plans. Meanwhile the client gets a beat twice a second.
+a worker plans. Meanwhile the client gets a message twice a second (a beat), so that it can tell a slow daemon
+from a dead one.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from buildtool import __version__
+from buildtool.base.code_digest import code_folders
 from buildtool.base.errors import BuildtoolError, ToolError, to_data
-from buildtool.base.identity import code_folders
 from buildtool.client.endpoint import peer
 from buildtool.daemon.connection import MOST_CLIENTS, Clients, Connection
 from buildtool.daemon.lifetime import Life, Succession
@@ -31,7 +32,7 @@ DRAIN_SECONDS = 10.0
 IDLE_SECONDS = 600.0  # the daemon ends after this time without requests; $BUILDTOOL_DAEMON_IDLE, 0: never
 MEMORY_BYTES = 1 << 30  # upper limit for all workers together; $BUILDTOOL_DAEMON_BYTES
 SILENCE_SECONDS = 10.0  # for a worker at work, which sends a beat every second; $BUILDTOOL_DAEMON_SILENCE
-MOST_AT_ONCE = 16  # messages of one client, or new clients, before it is the turn of others
+MOST_AT_ONCE = 16  # messages of one client, or new clients, that are handled before others get their turn
 
 
 # The answers to control words other than "status", and the reasons of those that end the daemon.
@@ -40,7 +41,7 @@ _ENDS = {"stop": "it was stopped", "retire": "a daemon of newer code took its pl
 
 
 class Server:
-    """A daemon. `life` is its endpoint: lock, socket and record."""
+    """A daemon. `life` has its files: lock, socket and record."""
 
     def __init__(self, life: Life) -> None:
         self.life = life
@@ -50,7 +51,7 @@ class Server:
         self._selector = selectors.DefaultSelector()
         self._ending, self._deadline = "", 0.0
         self._selector.register(life.listener, selectors.EVENT_READ, None)
-        self._deaf = False  # whether no client is accepted
+        self._refuses_clients = False  # whether no client is accepted
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_read, False)
         os.set_blocking(self._wake_write, False)
@@ -73,7 +74,7 @@ class Server:
     # ---- the loop ------------------------------------------------------------------------------------
 
     def run(self) -> None:
-        """Serves clients until it is told to end, or no client needs it any more."""
+        """Serves clients until the daemon is told to end, or no client needs it any more."""
 
         def note(number: int, _frame: object) -> None:
             self._signal = number  # the loop wakes up and ends
@@ -112,12 +113,14 @@ class Server:
             os.write(self._wake_write, b"w")
 
     def end(self, why: str) -> None:
-        """Accepts no new clients, and ends once all waiting clients have their answers, or at a deadline."""
+        """Accepts no new clients. The daemon ends when all waiting clients have their answers, or at a
+        deadline.
+        """
         if not self._ending:
             self._ending, self._deadline = why, time.monotonic() + DRAIN_SECONDS
             with contextlib.suppress(KeyError, ValueError):
                 self._selector.unregister(self.life.listener)
-            self._deaf = True
+            self._refuses_clients = True
             self.life.leave(why)
             print(f"buildtool daemon: it ends: {why}", flush=True)
 
@@ -162,9 +165,9 @@ class Server:
         """Runs the regular checks: clients, workers, files, and whether the daemon is still needed."""
         if not self._ending and (gone := self.life.what_is_gone()):
             self.end(f"{gone} is gone")
-        if self._deaf and not self._ending:
+        if self._refuses_clients and not self._ending:
             self._selector.register(self.life.listener, selectors.EVENT_READ, None)
-            self._deaf = False
+            self._refuses_clients = False
         for client in list(self.clients):
             if client.is_stuck(now):
                 self._hang_up(client)
@@ -196,8 +199,9 @@ class Server:
         self.end(why)
 
     def _succeed(self, after_seconds: float = 0.0) -> None:
-        """Starts a daemon of the code on disk if that code is new. If no request came to this daemon, it only
-        ends.
+        """Starts a daemon of the code on disk if that code is new.
+
+        If no client has sent a request to this daemon, it only ends.
         """
         idle_seconds = time.monotonic() - self._used
         told = {"idle": idle_seconds, "spent": self.scheduler.preparer.budget.spent}
@@ -215,7 +219,7 @@ class Server:
             except OSError:  # no descriptor is left
                 if not self._make_room():
                     self._selector.unregister(self.life.listener)
-                    self._deaf = True  # until the next `_tick`
+                    self._refuses_clients = True  # until the next `_tick`
                     return
                 continue
             if peer(connection) not in (None, os.getuid()):
@@ -228,20 +232,22 @@ class Server:
             self._selector.register(connection, selectors.EVENT_READ, client)
 
     def _make_room(self) -> bool:
-        """Disconnects the client that was idle for longest. Returns False where all clients wait."""
+        """Disconnects the client that was idle for longest. Returns False if all clients wait for answers."""
         client = self.clients.to_make_room()
         if client is not None:
             self._hang_up(client)
         return client is not None
 
     def _look(self, client: Connection) -> None:
-        """Disconnects a client that is done; otherwise sets the events to wait for."""
+        """Disconnects a client with which everything is done; otherwise sets the events to wait for."""
         if client in self.clients:
             (self._hang_up if client.is_over else self.scheduler.look)(client)
 
     def _listen_to(self, client: Connection) -> None:
         """Handles some messages of a client. The rest waits until other clients had their turn.
-        After an invalid message it sends an error and disconnects the client, which plans without the daemon.
+
+        After an invalid message it sends an error and disconnects the client, which then plans without the
+        daemon.
         """
         refusal: BuildtoolError | None = None
         try:
@@ -263,7 +269,7 @@ class Server:
         self._look(client)
 
     def _obey(self, client: Connection, message: Mapping[str, Any]) -> None:
-        """Handles a message. Raises ToolError for an invalid one."""
+        """Does what a message of a client asks for. Raises ToolError for an invalid message."""
         if "hello" in message:
             client.greeted = True
             state = "ready" if any(w.ready for w in self.scheduler.pool.workers) else "starting"

@@ -1,8 +1,8 @@
-"""Watches the files of recent requests. When a file changes, its requests are prepared.
+"""Watches the files of recent requests. When a file changes, the answers to its requests are prepared.
 
-Events are only hints, and the file's digest decides: a touch prepares nothing. Sizes and times are checked
-every few seconds as well, since events may be lost, or missing: on another machine's file system, or when the
-system has no watch left.
+An event of the file system is only a hint, and the file's digest decides: a touch prepares nothing. Sizes and
+times are checked every few seconds as well, because events may be lost or not be sent: on another machine's
+file system, or when the system allows no further watch.
 """
 
 from __future__ import annotations
@@ -32,14 +32,17 @@ FOREIGN = frozenset("nfs nfs4 cifs smb3 smbfs 9p fuse.sshfs vboxsf afs ceph lust
 
 
 class Events:
-    """Events of changed files in folders. A separate thread calls the listeners."""
+    """Events of changed files in folders. They call the listeners from a separate thread."""
 
     def __init__(self) -> None:
         self.watches: dict[str, ObservedWatch] = {}
         self._observer: BaseObserver | None = None
 
     def listen(self, folder: str, heard: Callable[[set[str]], None], *, below: bool = False) -> str:
-        """Calls `heard` with paths that change in a folder, or `below` it. Returns why it cannot, or ""."""
+        """Calls `heard` with the paths that change in a folder, or also in folders below it (`below`).
+
+        Returns "", or the reason why there are no events.
+        """
         kind = file_system(folder)
         if kind in FOREIGN:
             return f"its file system ({kind}) sends no events"
@@ -77,13 +80,13 @@ class Events:
                 self._observer.unschedule(watch)
 
     def stop(self) -> None:
-        """Stops the thread."""
+        """Stops the thread that waits for events."""
         if self._observer is not None:
             self._observer.stop()
 
 
 def file_system(folder: str) -> str:
-    """Returns the type of the file system that contains a folder, as Linux names it; "" where unknown."""
+    """Returns the type of the file system that contains a folder, as Linux names it; "" if not known."""
     best, kind = "", ""
     with contextlib.suppress(OSError):
         for line in Path("/proc/mounts").read_text(errors="replace").splitlines():
@@ -96,7 +99,7 @@ def file_system(folder: str) -> str:
 
 
 class Watcher:
-    """Watches files. Another thread calls `wake` when something may have changed."""
+    """Watches the files of requests. It calls `wake` from another thread when something may have changed."""
 
     def __init__(self, wake: Callable[[], None]) -> None:
         self._wake = wake
@@ -153,7 +156,9 @@ class Watcher:
         return self._is_told or bool(self._suspects)
 
     def changed(self) -> Iterator[tuple[dict[str, Any], dict[str, str]]]:
-        """Yields the requests to prepare, with the present digests of their files."""
+        """Yields the requests (with their environments) whose files have changed, with the new digests of the
+        files.
+        """
         if self._is_told:
             self._is_told = False
             self._look()
@@ -218,7 +223,9 @@ class Watcher:
             self._wake()
 
     def watch_code(self, folders: Callable[[], Sequence[str]]) -> None:
-        """Watches the code of buildtool and its plugins. Without events the next client notices a change."""
+        """Watches the code of buildtool and its plugins. Without events, the next client will notice a
+        change.
+        """
 
         def heard(paths: set[str]) -> None:
             if any(path.endswith(_SOURCES) for path in paths):
@@ -231,7 +238,9 @@ class Watcher:
                 self._events.listen(folder, heard, below=True)
 
     def code_has_changed(self) -> bool:
-        """Returns True once after a source was written, when CODE_SETTLE_SECONDS have passed."""
+        """Returns True once after a change of the code, when no source was written for
+        CODE_SETTLE_SECONDS.
+        """
         if not self._code_time or time.monotonic() - self._code_time < CODE_SETTLE_SECONDS:
             return False
         self._code_time = 0.0
@@ -242,7 +251,7 @@ class Watcher:
         return list(self._requests.values())
 
     def _watch(self, path: str, digest: str) -> None:
-        """Watches a file by the events of its folder, since the file may be replaced by another one."""
+        """Watches a file by the events of its folder, because another file may replace it."""
         folder, now = str(Path(path).parent), _stamp(path)
         self._seen[path] = digest
         if now is not None:
@@ -253,7 +262,7 @@ class Watcher:
                 self._tell(folder, why)
 
     def _tell(self, folder: str, why: str) -> None:
-        """Logs once that a folder's files are checked every few seconds instead."""
+        """Logs once that the files of a folder are checked every few seconds instead, and why."""
         if folder not in self._without_events:
             self._without_events[folder] = why
             print(f"buildtool daemon: no events for {folder}: {why}; its files are polled", flush=True)
@@ -273,12 +282,12 @@ def _files(request: Any) -> dict[str, str]:
 
 
 def without_digests(request: Any) -> Any:
-    """Returns a request without the digests of its files. The result is the same after its files change."""
+    """Returns a request without the digests of its files, so that it stays the same when they change."""
     return _with_digests(request, lambda path, digest: "")
 
 
 def _with_digests(value: Any, digest_of: Callable[[str, str], str]) -> Any:
-    """Returns a request with new digests of its files. `digest_of` gets a path and the old digest."""
+    """Returns a request with other digests of its files. `digest_of` gets a path and the old digest."""
     if isinstance(value, Mapping):
         if "sha256" in value and isinstance(value.get("path"), str):
             return {**value, "sha256": digest_of(value["path"], str(value["sha256"]))}

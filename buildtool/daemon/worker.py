@@ -27,9 +27,9 @@ from buildtool.api import error_for_client, handle, subject
 from buildtool.api.requests import parse
 from buildtool.api.requests.parts import Planning
 from buildtool.base import wire
+from buildtool.base.code_digest import code_digest
 from buildtool.base.digests import digest_of
 from buildtool.base.errors import BuildtoolError, InternalError, MachineError, PlanError, ToolError, to_data
-from buildtool.base.identity import code_digest
 from buildtool.base.modes import Objective, Strategy, Use
 from buildtool.base.session import Session
 from buildtool.base.store.cache import open_cache
@@ -46,7 +46,9 @@ _AROUND = 1 << 20  # upper limit for the bytes of a message without its answer
 
 
 class Speaker:
-    """Sends messages to the daemon, from any thread. While `busy` is set, it sends a beat every second."""
+    """Sends messages to the daemon, from any thread. While `busy` is set, it sends one every second (a
+    beat).
+    """
 
     def __init__(self) -> None:
         self._replies = os.fdopen(os.dup(1), "wb")
@@ -69,7 +71,7 @@ class Speaker:
 
 
 class Service:
-    """The session and the cache of a worker."""
+    """The session and the cache of a worker, and the preparations that it does between requests."""
 
     def __init__(self, speaker: Speaker) -> None:
         self.code = code_digest()
@@ -83,7 +85,7 @@ class Service:
         self._ahead_key, self._until, self._kept = "", 0.0, 0.0
 
     def serve(self, message: Mapping[str, Any]) -> None:
-        """Answers a request."""
+        """Answers the request in a message of the daemon."""
         self._ahead, self._ahead_key = iter(()), ""
         request, use = message.get("request"), Use(str(message.get("cache", "on")))
         session = self.session
@@ -127,7 +129,7 @@ class Service:
             self._say({"code": code})
 
     def _connect(self, remote: Any) -> None:
-        """Uses the shared cache of the client that asks: the daemon's own environment does not count."""
+        """Uses the shared cache of the client that asks. That of the daemon's own environment is not used."""
         if self.cache is None or not remote:
             return
         from buildtool.base.store.remote.settings import Settings
@@ -135,8 +137,9 @@ class Service:
         self.cache.connect(Settings.from_message(remote))
 
     def look_ahead(self, message: Mapping[str, Any]) -> None:
-        """Begins to prepare what may be asked for after a request. For the same request as last time, it
-        continues.
+        """Begins to prepare what may be asked for after the request in `message`.
+
+        If the worker already prepares for this request, it continues.
         """
         if message.get("key") != self._ahead_key:
             registry.forget_others()
@@ -147,8 +150,8 @@ class Service:
         self._until = time.process_time() + float(message.get("seconds", 0.0))
 
     def rest(self) -> bool:
-        """Does a step of the work that `look_ahead` began, within its time. Returns False where nothing is
-        left to do.
+        """Does a step of the work that `look_ahead` began. Returns False if nothing is left, or its time is
+        used up.
         """
         is_over = bool(self._ahead_key) and time.process_time() >= self._until
         try:
@@ -181,8 +184,10 @@ class Service:
 
 
 def _answer(request: Any, session: Session, environment: Any) -> dict[str, Any]:
-    """Returns the final message: an answer or an error. Its key `pure` says that it depends on the request
-    only. `crash` says that it depends on this process, so that the client should try without the daemon.
+    """Returns the last message about a request: an answer or an error.
+
+    Its key `pure` says that it depends on the request only. `crash` says that it may depend on this process,
+    so that the client should try without the daemon.
     """
     try:
         if not isinstance(request, dict):
@@ -210,9 +215,10 @@ def _imports() -> Iterator[None]:
 
 
 def points_ahead(request: Any, session: Session) -> Iterator[None]:
-    """Prepares what the next request may ask for after a planning request, one plan per step. It places the
-    points of the front, and plans for memory limits that people choose, largest first, until one cannot be
-    met. The plans for such limits are then in the cache.
+    """Prepares what may be asked for after a planning request, one plan per step, and keeps it in the cache.
+
+    It places the points of the front. Then it plans for memory limits that people often choose, the largest
+    first, until a limit cannot be kept.
     """
     with contextlib.suppress(BuildtoolError):  # a request would report it
         planning = parse(request)
@@ -255,8 +261,10 @@ def _plan_ahead(planning: Planning, session: Session) -> Iterator[None]:
 
 
 def _list_inputs(request: Any) -> list[list[str]]:
-    """Returns path and digest ("": unreadable) of the files that an answer depends on and whose digests are
-    not in the request.
+    """Returns (path, digest) of the files that an answer depends on and whose digests the request does not
+    have.
+
+    The digest is "" for a file that cannot be read.
     """
     if not isinstance(request, dict):
         return []
@@ -271,7 +279,9 @@ def _list_inputs(request: Any) -> list[list[str]]:
 
 @contextlib.contextmanager
 def _use_environment(variables: Any) -> Iterator[None]:
-    """A context in which the process has the caller's environment, if there is one."""
+    """A context in which the process has the caller's environment. If `variables` is empty, nothing
+    changes.
+    """
     if not isinstance(variables, dict) or not variables:
         yield
         return
@@ -288,7 +298,7 @@ def _use_environment(variables: Any) -> Iterator[None]:
 
 
 def resident_bytes() -> int:
-    """Returns the resident memory of this process in bytes; 0 where the system does not tell it."""
+    """Returns the resident memory of this process in bytes; 0 if the system does not report it."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError):
@@ -312,7 +322,9 @@ def _prepare_process() -> None:
 
 
 def main() -> int:
-    """Serves requests until standard input ends. Returns the exit status: 1 after an invalid frame."""
+    """Serves requests until standard input ends. Returns the exit status: 1 after an invalid message, else
+    0.
+    """
     _prepare_process()
     parent = os.getppid()
     speaker = Speaker()

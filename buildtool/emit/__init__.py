@@ -1,1 +1,1 @@
-"""Emission: makes C sources and a weight image from a plan and a graph."""
+"""Emission: makes C sources, headers and a weight image from a plan and a graph."""

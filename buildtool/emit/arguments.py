@@ -1,8 +1,9 @@
-"""C for calls of the functions that a catalogue describes, and for their arguments: views and geometry.
+"""Writes the C of calls of kernels and routines, as a catalogue describes them, and of their arguments.
 
-`invocation` writes every call of a kernel or a routine, on whole tensors and on windows. A view's strides are
-in bytes, its channels in elements. For a tensor of bytes these are the same, and the short form of a function
-is written.
+Arguments are mainly views (nn_view: the place of a tensor in memory) and a geometry, the constant struct with
+an operator's shapes, strides and padding. `invocation` writes every call, on whole tensors and on windows. A
+view's strides are in bytes, its channels in elements. For tensors with one byte per element the two units are
+equal; then the shorter functions of nn_view.h are called, which take no size of an element.
 """
 
 from __future__ import annotations
@@ -34,7 +35,11 @@ Fields = Sequence[tuple[str, object]]
 
 
 def invocation(callee: KernelVariant | Routine, arguments: Mapping[Argument, str]) -> str:
-    """Returns the statement that calls `callee`. `arguments`: C for all arguments that it may take."""
+    """Returns the statement that calls `callee`. `arguments` has C for each argument that may be passed to
+    it.
+
+    Raises TargetError if the callee takes an argument that is not in `arguments`.
+    """
     for argument in callee.call:
         if argument not in arguments:
             available = ", ".join(sorted(arguments))
@@ -46,9 +51,9 @@ def invocation(callee: KernelVariant | Routine, arguments: Mapping[Argument, str
 
 
 def view_arguments(views: Sequence[str], out: str) -> dict[Argument, str]:
-    """Returns the arguments that are views. `views`: the names of the operands' nn_view variables.
+    """Returns C for the arguments that are views.
 
-    `out`: the name of the output's variable.
+    `views` are the names of the operands' nn_view variables, `out` is that of the output's variable.
     """
     operands = {argument: f"&{views[n]}" for argument, n in VIEWS if n < len(views)}
     return {**operands, Argument.OUT: f"&{out}"}
@@ -58,32 +63,39 @@ def view_arguments(views: Sequence[str], out: str) -> dict[Argument, str]:
 
 
 def _sized_call(name: str, numbers: str, dtype: DType) -> str:
-    """Returns the call of a function in nn_view.h: `name` for tensors of bytes, else its wide form."""
+    """Returns the C of a call of the function `name` in nn_view.h with the arguments `numbers`.
+
+    If elements of `dtype` have several bytes, it calls NAME_wide instead, which also takes their size.
+    """
     return f"{name}({numbers})" if dtype.size == 1 else f"{name}_wide({numbers}, {dtype.size})"
 
 
 def whole_view(address: str, height: int, width: int, channels: int, dtype: DType) -> str:
-    """Returns C for a view of a whole tensor, or of one element of its batch."""
+    """Returns C for a view of a whole tensor, or of one element of its batch, at `address`."""
     return _sized_call("nn_whole", f"{address}, {height}, {width}, {channels}", dtype)
 
 
 def repeating_view(address: str, own: tuple[int, int, int], height: int, width: int, dtype: DType) -> str:
     """Returns C for a view that broadcasts an operand over an output of `height` rows and `width` columns.
 
-    `own`: the operand's rows, columns and channels.
+    `own` are the operand's rows, columns and channels.
     """
     return _sized_call("nn_repeated", f"{address}, {own[0]}, {own[1]}, {own[2]}, {height}, {width}", dtype)
 
 
 def part_view(view: str, first: str, channels: str, dtype: DType) -> str:
-    """Returns C for a view of some channels of another view, whose address is `view`."""
+    """Returns C for a view of some channels of another view.
+
+    `view`: C for the address of that view. `first`, `channels`: C for the first channel and the number of
+    channels. `dtype`: of the tensor.
+    """
     return _sized_call("nn_part", f"{view}, {first}, {channels}", dtype)
 
 
 def operand_view(graph: Graph, tensor: int, name: str, whole: Callable[[int], str]) -> list[str]:
-    """Declares the view `name` of a tensor, which may lie in some channels of another one.
+    """Returns lines that declare the view `name` of a tensor, which may be some channels of another tensor.
 
-    `whole` returns C for the view of a tensor that has its own memory.
+    `whole` returns C for the view of a tensor that has memory of its own.
     """
     part = parts(graph).get(tensor)
     if part is None:
@@ -94,7 +106,7 @@ def operand_view(graph: Graph, tensor: int, name: str, whole: Callable[[int], st
 
 
 def trace_window(tensor: int, dtype: DType) -> str:
-    """Returns the statement that traces the window of a tensor that was just computed."""
+    """Returns the statement that reports a tensor's window in a trace build, when it has been computed."""
     numbers = f"{tensor}, &tensor_{tensor}, &window"
     return f"NN_TRACE_WINDOW({numbers});" if dtype.size == 1 else f"NN_TRACE_WIDE({numbers}, {dtype.size});"
 
@@ -103,13 +115,13 @@ def trace_window(tensor: int, dtype: DType) -> str:
 
 
 def initialiser(type_name: str, name: str, fields: Fields) -> list[str]:
-    """Returns C for a constant struct, one designated initialiser per line."""
+    """Returns lines that define a constant struct, with one designated initialiser per line."""
     lines = [f"    .{field} = {value}," for field, value in fields]
     return [f"static const {type_name} {name} = {{", *lines, "};"]
 
 
 def number_table(type_name: str, name: str, values: Sequence[int]) -> list[str]:
-    """Returns C for a constant array: one line, or several that clang-format does not change."""
+    """Returns lines that define a constant array: one line, or several that clang-format does not change."""
     line = f"static const {type_name} {name}[] = {{{', '.join(map(str, values))}}};"
     if len(line) <= _LINE:
         return [line]
@@ -119,7 +131,9 @@ def number_table(type_name: str, name: str, values: Sequence[int]) -> list[str]:
 
 
 def geometry(graph: Graph, op: Op, name: str) -> list[str]:
-    """Declares the geometry struct for kernels of `op`; returns no lines if `op` needs none."""
+    """Returns lines that define the geometry struct `name` for kernels of `op`; none if these kernels need no
+    geometry.
+    """
     attrs = op.attrs
     if isinstance(attrs, ConvAttrs):
         shape = graph.tensors[op.inputs[1]].shape
@@ -143,13 +157,17 @@ def geometry(graph: Graph, op: Op, name: str) -> list[str]:
 
 
 def _window_fields(sides: Mapping[str, tuple[int, ...]], pad: Pad) -> list[tuple[str, object]]:
-    """Returns the fields for a window's sides (rows, columns), and for its padding at the top and left."""
+    """Returns the fields (name, value) of a geometry that describe a kernel's window and its padding.
+
+    `sides`: the beginning of the fields' names, such as "stride" -> (rows, columns). Of `pad`, the top and
+    the left are written.
+    """
     both = [(f"{word}_{side}", n) for word, two in sides.items() for side, n in zip("hw", two, strict=True)]
     return [*both, ("pad_top", pad.top), ("pad_left", pad.left)]
 
 
 def recurrent_geometry(graph: Graph, op: Op, name: str) -> list[str]:
-    """Declares the geometry struct for kernels of an SVDF or an LSTM."""
+    """Returns lines that define the geometry struct `name` for kernels of an SVDF or an LSTM."""
     values = features(graph, op)
     if isinstance(op.attrs, SvdfAttrs):
         sizes = {"batch": "batch", "inputs": "cin", "units": "cout", "rank": "rank", "memory": "memory"}
@@ -168,7 +186,7 @@ def recurrent_geometry(graph: Graph, op: Op, name: str) -> list[str]:
 
 
 def copy_geometry(copy: Copy) -> list[str]:
-    """Declares the struct `geometry` of a copy."""
+    """Returns lines that define the struct `geometry` of a copy."""
     fields = [
         ("rank", len(copy.size)),
         ("size", array(copy.size)),

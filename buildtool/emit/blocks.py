@@ -1,8 +1,7 @@
-"""Functions for the packings of kernel families: a channel's factors and bias, heads of blocks, alignment.
+"""Functions for the packing.py of kernel families: a channel's factors and bias, heads of blocks, alignment.
 
-The packing.py of any family may import them. The requantisation factors are computed in the precision that
-TFLite's kernels use for each operator (in their Prepare functions): some products in float32, others in
-double.
+The requantisation factors are computed in the precision that TFLite's kernels use for each operator (in their
+Prepare functions): some products in float32, others in double.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ def align(block: bytes) -> bytes:
 
 
 def words(*values: int) -> bytes:
-    """Returns the values as little-endian int32."""
+    """Returns the bytes of the values as little-endian int32."""
     return np.array(values, "<i4").tobytes()
 
 
@@ -73,7 +72,7 @@ def _data(tensor: Tensor) -> npt.NDArray[np.generic]:
 
 
 def clamp(graph: Graph, op: Op, activation: Activation | None = None) -> tuple[int, int]:
-    """Returns the limits of the operator's output with `activation` (None: the operator's own one)."""
+    """Returns the smallest and the largest output value with `activation` (None: that of the operator)."""
     out = op.outputs[0]
     own = getattr(op.attrs, "activation", Activation.NONE) if activation is None else activation
     return activation_range(own, quantization(graph, op, out), graph.tensors[out].dtype)
@@ -83,10 +82,10 @@ POOL_LIMITS = 2  # numbers in a pair of limits of a pooling
 
 
 def pool_limits(graph: Graph, op: Op) -> bytes:
-    """Packs the limits of a pooling, and what a folded PAD adds.
+    """Packs the smallest and the largest output value of a pooling, and what it needs for a folded PAD.
 
-    Of a maximum these are the limits where a window meets the padding (see `bordered`), of an average the
-    padding's value and the elements of a window.
+    With a folded PAD, a maximum pooling also needs the limits for windows that meet the padding (see
+    `bordered`), and an average pooling the padding's value and the number of elements of a window.
     """
     (low, high), attrs = clamp(graph, op), op.attrs
     if not isinstance(attrs, FilledPoolAttrs):
@@ -100,7 +99,9 @@ def pool_limits(graph: Graph, op: Op) -> bytes:
 
 
 def channel_factors(graph: Graph, op: Op) -> list[tuple[int, ...]]:
-    """Returns (multiplier, shift) of every output channel; for a dense layer, (multiplier, shift, low)."""
+    """Returns the requantisation factor of every output channel: (multiplier, shift); for a dense layer,
+    (multiplier, shift, low bits of the multiplier).
+    """
     scales = channel_scales(graph, op)
     factors: dict[float, tuple[int, ...]] = {}
     for scale in dict.fromkeys(scales):
@@ -115,7 +116,7 @@ def channel_factors(graph: Graph, op: Op) -> list[tuple[int, ...]]:
 
 
 def channel_bias(graph: Graph, op: Op, channels: int) -> Ints:
-    """Returns the model's bias of every output channel; zeros if there is no bias."""
+    """Returns the bias of every output channel, as the model has it; zeros if the model has no bias."""
     index = op.inputs[2] if len(op.inputs) > 2 else -1
     if index < 0:
         return np.zeros(channels, np.int64)
@@ -123,7 +124,10 @@ def channel_bias(graph: Graph, op: Op, channels: int) -> Ints:
 
 
 def filter_weights(graph: Graph, op: Op) -> Int8s:
-    """Returns the model's filter; raises UnsupportedError if its sums may not fit in 32 bits."""
+    """Returns the weights of the operator's filter.
+
+    Raises UnsupportedError if the operator's sums of products may not fit in 32 bits.
+    """
     tensor = graph.tensors[op.inputs[1]]
     weights = _data(tensor).astype(np.int8)
     taps = weights.size // weights.shape[channel_axis(op)]
@@ -139,7 +143,8 @@ def filter_weights(graph: Graph, op: Op) -> Int8s:
 def channel_table(
     graph: Graph, op: Op, activation: Activation | None = None, *, fold: bool = True
 ) -> tuple[Ints, Ints]:
-    """Returns nn_conv_constants as numbers, and (bias, multiplier, shift[, low]) of every output channel.
+    """Returns the numbers of nn_conv_constants, and a row (bias, multiplier, shift[, low]) for every output
+    channel.
 
     With `fold`, the biases include the effect of the input's zero point: minus this zero point times the
     channel's sum of (weight - the filter's zero point).
@@ -161,20 +166,28 @@ def channel_table(
 
 
 def channel_head(graph: Graph, op: Op, activation: Activation | None = None, *, fold: bool = True) -> bytes:
-    """Packs nn_conv_constants and every channel's constants (see `channel_table`), padded to 16 bytes."""
+    """Packs nn_conv_constants and the rows of all output channels (see `channel_table`), padded to 16
+    bytes.
+    """
     common, table = channel_table(graph, op, activation, fold=fold)
     return align(words(*common) + table.astype("<i4").tobytes())
 
 
 def sum_ends(bias: Ints, weights: npt.NDArray[np.integer]) -> tuple[Ints, Ints]:
-    """Returns each channel's smallest and largest sum, bias included (weights: channels x taps)."""
+    """Returns each channel's smallest and largest possible sum, bias included. `weights` are channels x
+    taps.
+    """
     positive = np.maximum(weights, 0).sum(axis=1, dtype=np.int64)
     negative = np.minimum(weights, 0).sum(axis=1, dtype=np.int64)
     return bias - 128 * positive + 127 * negative, bias + 127 * positive - 128 * negative
 
 
 def without_weights(common: Ints, table: Ints, weights: Int8s) -> tuple[Ints, Int8s]:
-    """Returns table and weights (channels x taps). Channels with a constant output get weights of 0."""
+    """Returns the channels' rows and weights (channels x taps), with weights of 0 for each constant channel.
+
+    A channel is constant if its output is the same for every input; its row then makes this output. `common`
+    and `table` are from `channel_table`.
+    """
     bias, multiplier, shift = table.T
     zero_point, limits = int(common[1]), (int(common[2]), int(common[3]))
     ends = sum_ends(bias, weights)
@@ -193,7 +206,7 @@ def without_weights(common: Ints, table: Ints, weights: Int8s) -> tuple[Ints, In
 
 
 def channel_axis(op: Op) -> int:
-    """Returns the index of the filter's dimension for output channels."""
+    """Returns the index of the filter's dimension that counts output channels."""
     return 3 if op.kind is OpKind.DEPTHWISE_CONV_2D else 0
 
 
@@ -201,7 +214,9 @@ def channel_axis(op: Op) -> int:
 
 
 def wide_head(graph: Graph, op: Op) -> bytes:
-    """Packs nn_wide_constants and every channel's constants, padded to a multiple of 16 bytes."""
+    """Packs, for int16 activations, nn_wide_constants and every channel's constants, padded to a multiple of
+    16 bytes.
+    """
     weights, axis = filter_weights(graph, op), channel_axis(op)
     others = tuple(d for d in range(weights.ndim) if d != axis)
     most = int(np.abs(weights.astype(np.int64)).sum(axis=others).max()) << 15
@@ -221,7 +236,11 @@ def wide_head(graph: Graph, op: Op) -> bytes:
 
 
 def _dense_factors(graph: Graph, op: Op) -> Ints:
-    """Returns the factors of a dense layer's outputs. Each is four words: 53 bits in two, right shift, 0."""
+    """Returns the requantisation factors of a dense layer with int16 activations, one row per output channel.
+
+    A row is four words: the factor's 53 significant bits in two words (the low one first), the right shift,
+    and 0.
+    """
     rows = []
     for scale in channel_scales(graph, op):
         if scale < 0:  # the rewriter negates all other such channels
@@ -241,9 +260,8 @@ def _dense_factors(graph: Graph, op: Op) -> Ints:
 
 
 def by_group(packing: Packing) -> Packing:
-    """Returns a packing for convolutions with groups.
-
-    It packs nn_groups_constants, and then a block for each group, which `packing` makes.
+    """Returns a packing for convolutions with groups: nn_groups_constants, then each group's block, made by
+    `packing`.
     """
 
     def build(graph: Graph, op: Op) -> bytes:
@@ -257,9 +275,8 @@ def by_group(packing: Packing) -> Packing:
 
 
 def _cut_to_group(graph: Graph, op: Op, group: int, groups: int) -> Graph:
-    """Returns a graph in which the tensors of `op` have only one group's channels.
-
-    The graph serves only to pack `op`.
+    """Returns a graph in which the tensors of `op` have only the channels of one group. It serves only to
+    pack `op`.
     """
     tensors = list(graph.tensors)
     cuts = {op.inputs[0]: 3, op.inputs[FILTER]: channel_axis(op), op.outputs[0]: 3}
@@ -284,9 +301,10 @@ def _cut_to_group(graph: Graph, op: Op, group: int, groups: int) -> Graph:
 
 
 def by_phase(packing: Packing) -> Packing:
-    """Returns a packing for transpose convolutions.
+    """Returns a packing for transpose convolutions: the offset of each phase's block, then the blocks, made
+    by `packing`.
 
-    It packs the offset of each phase's block, and then the blocks, which `packing` makes.
+    A phase is the set of outputs whose row and column have the same remainders modulo the strides.
     """
 
     def build(graph: Graph, op: Op) -> bytes:
@@ -305,9 +323,9 @@ def by_phase(packing: Packing) -> Packing:
 
 
 def _cut_to_phase(graph: Graph, op: Op, row: int, column: int) -> Graph:
-    """Returns a graph whose filter has only the taps of one phase, in the order of the inputs.
+    """Returns a graph in which the filter of `op` has only the taps of one phase, in the order of the inputs.
 
-    A phase that meets no tap has zeros. The graph serves only to pack `op`.
+    If the phase has no taps, the filter is 0. The graph serves only to pack `op`.
     """
     assert isinstance(op.attrs, ConvAttrs)
     tensors, index = list(graph.tensors), op.inputs[FILTER]

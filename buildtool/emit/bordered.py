@@ -1,8 +1,8 @@
-"""Writes the functions that call a maximum pooling's kernel for outputs whose windows meet a folded PAD.
+"""Writes functions around a maximum pooling's kernel, for outputs whose windows meet a folded PAD.
 
 Such an output is at least the PAD's value. So it is the kernel's output with a larger lower limit. The block
-of constants has both pairs of limits: those of other outputs first. Rows are computed in ascending order, as
-the kernel's overlap contract demands.
+of constants has both pairs of limits: first those for windows inside the input. Rows are computed in
+ascending order, as the kernel's overlap contract demands.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ _PARAMETERS = {
 
 
 def with_bordered(graph: Graph, kernels: Sequence[KernelVariant | None]) -> tuple[KernelVariant | None, ...]:
-    """Returns the kernels with these functions in place of the kernels' own."""
+    """Returns the kernels, where each maximum pooling with a folded PAD calls the function emitted for it.
+
+    `kernels`: one per operator, None for aliases.
+    """
     return tuple(
         replace(kernel, symbol=f"bordered_{position}")
         if kernel and is_bordered(graph.ops[position])
@@ -41,7 +44,7 @@ def with_bordered(graph: Graph, kernels: Sequence[KernelVariant | None]) -> tupl
 
 
 def bordered(network: Network) -> list[str]:
-    """Returns the functions of all maximum poolings that have a folded PAD's value at their borders."""
+    """Returns the C of the functions for all maximum poolings with a folded PAD."""
     kernels = network.target.kernels_by_name(network.plan.kernels)
     pairs = enumerate(zip(network.graph.ops, kernels, strict=True))
     return [
@@ -53,7 +56,7 @@ def bordered(network: Network) -> list[str]:
 
 
 def inner_span(outputs: int, inputs: int, kernel: int, stride: int, pad: int) -> tuple[int, int]:
-    """Returns along one axis the outputs [first, end) whose windows lie in the input."""
+    """Returns, along one axis, the range [first, end) of the outputs whose windows lie in the input."""
     first = min(outputs, -(-pad // stride))
     end = min(outputs, max(0, inputs + pad - kernel + stride) // stride)
     return first, max(first, end)

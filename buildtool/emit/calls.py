@@ -1,4 +1,4 @@
-"""Writes one operator's C: the geometry, the views and the kernel calls of one step."""
+"""Writes one operator's C for its whole output: the geometry, the views and the kernel calls of one step."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ At = Callable[[str, int], str]
 
 @dataclass(frozen=True)
 class Call:
-    """One step of an operator, with C expressions for its code."""
+    """One step, which computes a whole operator, with the C expressions that its calls need."""
 
     network: Network
     kernel: KernelVariant
@@ -70,7 +70,7 @@ class Call:
 
     @cached_property
     def op(self) -> Op:
-        """The operator with the inputs that its kernel sees."""
+        """The operator, with the inputs that its kernel sees (`Op.as_seen`)."""
         return self.graph.ops[self.step.op].as_seen
 
     def tensor(self, index: int) -> str:
@@ -86,21 +86,28 @@ class Call:
         return self.graph.tensors[self.op.outputs[0]]
 
     def call_text(self, arguments: Mapping[Argument, str]) -> str:
-        """Returns the kernel's call with `arguments` and the arguments that are the same in all its calls."""
+        """Returns the call of the kernel with `arguments`, and with those that are the same in all its
+        calls.
+        """
         return invocation(self.kernel, {**self.served(), **arguments})
 
     def served(self) -> dict[Argument, str]:
-        """Returns the arguments that are the same in all calls of the kernel."""
+        """Returns C for the arguments that are the same in all calls of the kernel."""
         return self.network.common_arguments(self.step.op) | _GEOMETRY
 
     def addresses(self) -> dict[Argument, str]:
-        """Returns the arguments of a kernel that takes tensor addresses: the first input and output."""
+        """Returns C for the arguments of a kernel that takes addresses of tensors: those of the first input
+        and output.
+        """
         source, sink = self.tensor(self.op.inputs[0]), self.tensor(self.op.outputs[0])
         return {Argument.IN_DATA: source, Argument.OUT_DATA: sink}
 
 
 def _loop_over_batch(batch: int, body: Callable[[At], list[str]]) -> list[str]:
-    """Returns the body, in a loop over the batch if there is more than one element."""
+    """Returns the lines of `body`, in a loop over the batch if it has several elements.
+
+    `body` gets a function that makes C for the address of the current element.
+    """
     if batch == 1:
         return body(lambda address, _bytes: address)
     inner = body(lambda address, image: f"{address} + n * {image}" if image else address)
@@ -112,7 +119,9 @@ def _window(step: Step) -> str:
 
 
 def _image(call: Call, name: str, tensor: int, at: At) -> list[str]:
-    """Declares the view of one batch element of a tensor."""
+    """Returns lines that declare the view `name` of one batch element of a tensor. `at` makes C for its
+    address.
+    """
 
     def whole(t: int) -> str:
         of = call.graph.tensors[t]
@@ -126,7 +135,7 @@ def _image_bytes(tensor: Tensor) -> int:
 
 
 def _one_to_one(call: Call) -> list[str]:
-    """Writes the call of a kernel with one input view and one output view."""
+    """Returns the lines for a kernel with one input view and one output view."""
     (source,) = operands(call.kernel, call.graph, call.op)
 
     def body(at: At) -> list[str]:
@@ -141,7 +150,9 @@ def _one_to_one(call: Call) -> list[str]:
 
 
 def _fully_connected(call: Call) -> list[str]:
-    """Writes one call for the whole output, seen as one row of pixels, because it may have any shape."""
+    """Returns the lines for a dense layer: one call for the whole output, which is seen as one row of pixels
+    because it may have any shape.
+    """
     inputs = call.graph.tensors[call.op.inputs[1]].shape[1]
     pixels = call.input().elements // inputs
 
@@ -158,9 +169,9 @@ def _fully_connected(call: Call) -> list[str]:
 
 
 def _several(call: Call) -> list[str]:
-    """Writes operators such as ADD, PRELU and SELECT_V2, whose operands broadcast over the output.
+    """Returns the lines for operators whose operands broadcast over the output: ADD, PRELU, SELECT_V2 etc.
 
-    Some kernels have only one operand, whose values they look up in a table.
+    Some of their kernels have only one operand: they look up each of its values in a table.
     """
     if Argument.IN in call.kernel.call:
         return _one_to_one(call)
@@ -196,7 +207,7 @@ def _several(call: Call) -> list[str]:
 
 
 def _check_leading(call: Call, tensor: Tensor) -> None:
-    """Checks that an operand's leading dimensions are those of the output, or all 1."""
+    """Raises UnsupportedError unless an operand's leading dimensions are those of the output, or all 1."""
     shape, rank = call.output().shape, len(call.output().shape)
     leading = ((1,) * (rank - len(tensor.shape)) + tensor.shape)[: rank - 3]
     if leading != shape[: rank - 3] and any(n != 1 for n in leading):
@@ -208,7 +219,10 @@ def _check_leading(call: Call, tensor: Tensor) -> None:
 
 
 def _copy_lines(call: Call) -> list[str]:
-    """Writes the calls of an operator that copies boxes. What already lies in its place is not copied."""
+    """Returns the lines for an operator that copies boxes (parts of tensors), such as a concatenation.
+
+    A box that already lies in its place is not copied.
+    """
     lines = []
     for n, copy in enumerate(copies(call.graph, call.op)):
         read = call.op.inputs[n if call.op.kind in (OpKind.CONCATENATION, OpKind.SHIFT) else 0]
@@ -230,7 +244,9 @@ def _copy_lines(call: Call) -> list[str]:
 
 
 def _is_in_place(network: Network, read: int, written: int, copy: Copy) -> bool:
-    """Whether a copy would write the bytes that it reads: a part lies in its place in a concatenation."""
+    """Whether a copy would write the bytes that it reads, because the part already lies in its place in a
+    concatenation. `read` and `written` are the tensors.
+    """
     holders = network.holders
     if read not in holders or written not in holders or copy.in_stride != copy.out_stride:
         return False
@@ -247,7 +263,9 @@ def _pad(call: Call) -> list[str]:
 
 
 def _whole(call: Call, struct: str, fields: Fields) -> list[str]:
-    """Writes the geometry and the call of a kernel that takes whole tensors."""
+    """Returns the lines for a kernel that takes whole tensors. `struct` is the type of its geometry, with
+    `fields`.
+    """
     return [*initialiser(struct, "geometry", fields), call.call_text(call.addresses())]
 
 
@@ -285,7 +303,9 @@ def _mean(call: Call) -> list[str]:
 
 
 def _recurrent(call: Call) -> list[str]:
-    """Writes SVDF and UNIDIRECTIONAL_SEQUENCE_LSTM, which compute the whole output and update their state."""
+    """Returns the lines for SVDF and UNIDIRECTIONAL_SEQUENCE_LSTM, which compute the whole output and update
+    their state.
+    """
     op = call.op
     pairs = sorted(DEFS[op.kind].state.items())
     states = [call.tensor(op.inputs[operand]) for operand, _ in pairs]
@@ -296,7 +316,9 @@ def _recurrent(call: Call) -> list[str]:
 
 
 def _gather(call: Call) -> list[str]:
-    """Writes GATHER. Its indices are a table in the code, because they belong to the topology."""
+    """Returns the lines for GATHER. Constant indices are a table in the code, because they belong to the
+    topology.
+    """
     attrs, shape = call.op.attrs, call.input().shape
     assert isinstance(attrs, GatherAttrs)
     if len(call.op.inputs) == 2:
@@ -312,7 +334,7 @@ def _gather(call: Call) -> list[str]:
 
 
 def _look_up(call: Call) -> list[str]:
-    """Writes a GATHER of computed indices, one call for each."""
+    """Returns the lines for a GATHER whose indices are computed: one call for each index."""
     rows, inner = call.input().shape[0], math.prod(call.input().shape[1:]) * call.input().dtype.size
     table, out = call.addresses().values()
     places = {**call.addresses(), Argument.OUT_DATA: f"out + i * {inner}", Argument.IN_DATA: "table"}
@@ -331,7 +353,9 @@ def _look_up(call: Call) -> list[str]:
 
 
 def _arg(call: Call) -> list[str]:
-    """Writes ARG_MIN and ARG_MAX, which find the positions of the extreme values along one axis."""
+    """Returns the lines for ARG_MIN and ARG_MAX, which find the positions of extreme values along one
+    axis.
+    """
     attrs, shape = call.op.attrs, call.input().shape
     assert isinstance(attrs, AxisAttrs)
     fields = [
@@ -345,7 +369,7 @@ def _arg(call: Call) -> list[str]:
 
 
 def _matmul(call: Call) -> list[str]:
-    """Writes a matrix product of whole operands."""
+    """Returns the lines for a matrix product of whole operands."""
     walk = matmul(call.graph, call.op)
     fields = [
         ("rank", len(walk.size)),
@@ -363,7 +387,7 @@ def _matmul(call: Call) -> list[str]:
 
 
 def _detections(call: Call) -> list[str]:
-    """Writes DETECTION_POSTPROCESS, which fills several whole outputs."""
+    """Returns the lines for DETECTION_POSTPROCESS, which fills several whole outputs."""
     attrs, scores = call.op.attrs, call.input(1)
     assert isinstance(attrs, DetectionAttrs)
     fields = [
@@ -386,13 +410,17 @@ def _detections(call: Call) -> list[str]:
 
 
 def _moving(call: Call) -> list[str]:
-    """Writes the operators of a moving window, which take whole tensors and states."""
+    """Returns the lines for operators that only networks on a moving window have. They take whole tensors and
+    states.
+    """
     lines, arguments = moving(call.graph, call.op, call.tensor)
     return [*lines, call.call_text(arguments)]
 
 
 def _signal(call: Call) -> list[str]:
-    """Writes an operator of the signal library. The new value of a state is its last output."""
+    """Returns the lines for an operator of the signal library. The new value of its state is its last
+    output.
+    """
     op, arguments = call.op, call.addresses()
     lines = initialiser(*signal.geometry(call.graph, op))
     results = list(op.outputs)
@@ -433,7 +461,7 @@ _WRITERS: dict[CallForm, Callable[[Call], list[str]]] = {
 
 
 def lines(call: Call) -> list[str]:
-    """Returns the C statements of one step of one operator, without indentation."""
+    """Returns the C statements for one step of one operator, without indentation."""
     form = DEFS[call.op.kind].call
     if form is None:
         raise UnsupportedError(f"buildtool cannot emit C for {call.op.kind}", operator=call.op.place)

@@ -1,4 +1,5 @@
-"""Writes what a network checks in the field: guard words beside its arenas, the output of a golden input.
+"""Writes the checks that a network runs in the field: of guard words beside its arenas, and of the output for
+a golden input.
 
 kernels/include/nn_guard.h and nn_golden.h have the parts in C that do not depend on the network.
 """
@@ -16,12 +17,12 @@ from buildtool.emit.network import Network
 
 
 def arena_bytes(network: Network) -> tuple[int, ...]:
-    """Returns the bytes of each arena with its guards."""
+    """Returns the bytes of each arena, including its guards."""
     return tuple(size + 2 * guard_bytes(network) for size in network.plan.arenas)
 
 
 def guard_bytes(network: Network) -> int:
-    """Returns the bytes of a guard: those of the arena's alignment; 0 without guards."""
+    """Returns the bytes of a guard, which are the arena's alignment; 0 without guards."""
     return 0 if network.checks.guards is Guards.NONE else network.alignment
 
 
@@ -32,7 +33,7 @@ def headers(checks: Checks) -> list[str]:
 
 
 def prototypes(network: Network) -> str:
-    """Returns the prototypes of the functions that check; "" without checks."""
+    """Returns the prototypes of the functions for the checks; "" without checks."""
     net, text = network.net, ""
     if network.checks.guards is not Guards.NONE:
         also = "\n * Each invoke ends with it." * (network.checks.guards is Guards.INVOKE)
@@ -52,21 +53,26 @@ nn_status {net}_self_test(void);
 
 
 def take_arena(network: Network, name: str, memory: str, macro: str) -> str:
-    """Returns the C statement with which init takes an arena's memory."""
+    """Returns the C statement with which init stores the address of an arena, after its guard.
+
+    `name` is the variable, `memory` C for the address, `macro` that for the arena's size.
+    """
     if network.checks.guards is Guards.NONE:
         return f"        {name} = {memory};\n"
     return f"        {name} = nn_guard_set({memory}, {macro}, {network.macro}_ARENA_ALIGNMENT);\n"
 
 
 def functions(network: Network) -> str:
-    """Returns the functions that check; "" without checks. Those of the interface stand before them."""
+    """Returns the functions for the checks; "" without checks. The functions of the interface must precede
+    them.
+    """
     checks = network.checks
     guards = _check_guards(network) if checks.guards is not Guards.NONE else ""
     return guards + (_self_test(network, checks.golden) if checks.golden is not None else "")
 
 
 def invoked(network: Network) -> str:
-    """Returns what an invoke returns at its end."""
+    """Returns C for the value that an invoke returns at its end."""
     is_checked = network.checks.guards is Guards.INVOKE
     return f"{network.net}_check_guards()" if is_checked else "NN_OK"
 
@@ -139,7 +145,9 @@ def _self_test(network: Network, golden: Golden) -> str:
 
 
 def _check_weights(network: Network) -> str:
-    """Returns lines that set `status` to the result of init's check, and `payload_crc32`."""
+    """Returns lines that check the weights as init does: they set `status` to the result, and set
+    `payload_crc32`.
+    """
     size = network.plan.arenas[0]
     if not network.plan.loads:
         return f"""\
@@ -157,7 +165,7 @@ def _check_weights(network: Network) -> str:
 
 
 def _starts(network: Network) -> list[int]:
-    """Returns where each input begins in the golden input's bytes."""
+    """Returns the offset of each input in the golden input's bytes."""
     sizes = [network.graph.tensors[t].size for t in network.graph.inputs]
     return [sum(sizes[:i]) for i in range(len(sizes))]
 
@@ -169,7 +177,7 @@ def _write(golden: Golden, to: str, start: str, size: str) -> str:
 
 
 def _write_inputs(network: Network, golden: Golden) -> str:
-    """Returns lines that write every input that does not come row by row."""
+    """Returns lines that write every golden input, except an image that arrives row by row."""
     lines = []
     for i, (t, start) in enumerate(zip(network.graph.inputs, _starts(network), strict=True)):
         if t in network.held_inputs:
@@ -179,7 +187,9 @@ def _write_inputs(network: Network, golden: Golden) -> str:
 
 
 def _golden_input(network: Network, golden: Golden) -> str:
-    """Returns the golden input's bytes, unless they are made, and the row source that delivers its rows."""
+    """Returns the array of the golden input's bytes, unless these are made from a seed; for an image that
+    arrives row by row, also the function that delivers its rows.
+    """
     text = ""
     if golden.data:
         rows = ["static const uint8_t golden_input[] = {", *numbers(map(str, golden.data)), "};"]

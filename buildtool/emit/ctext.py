@@ -1,4 +1,4 @@
-"""Text of emitted C: identifiers and comments made from names in models, and lines.
+"""Makes text of emitted C: identifiers and comments from names in models, and lines.
 
 Lines have the format of clang-format: long lines are broken, blocks are indented.
 """
@@ -36,7 +36,7 @@ def identifier(name: str) -> str:
 
 
 def comment(text: str) -> str:
-    """Makes any text safe inside a C comment, and cuts it to 80 characters.
+    """Returns a text that is safe inside a C comment, cut to 80 characters.
 
     The result cannot end the comment, open another one, continue a line, or contain a trigraph (`??/` is a
     backslash in C99).
@@ -57,7 +57,7 @@ def shape(dims: tuple[int, ...]) -> str:
 
 
 def block(head: str, body: Iterable[str]) -> list[str]:
-    """Returns statements in braces after `head` ("": only the braces)."""
+    """Returns the lines of `body` in braces, after `head` ("": only the braces)."""
     return [f"{head} {{".lstrip(), *("    " + line for line in body), "}"]
 
 
@@ -67,9 +67,9 @@ def plus(expression: str, offset: int) -> str:
 
 
 def wrap(line: str, indent: int = 0) -> list[str]:
-    """Indents `line`, and breaks it if it is too long.
+    """Returns `line`, indented and broken into several lines if it is too long.
 
-    It is broken after its `=` if that is enough, else after commas in its outermost parentheses.
+    It is broken after its `=` if that is enough, otherwise after commas in its outermost parentheses.
     """
     text = " " * indent + line
     opening = text.find("(")
@@ -94,7 +94,9 @@ def wrap(line: str, indent: int = 0) -> list[str]:
 
 
 def _arguments(text: str) -> list[str]:
-    """Splits the text after an opening parenthesis at its commas, except those in inner parentheses."""
+    """Returns the arguments in a text that follows an opening parenthesis: it is cut at commas outside inner
+    parentheses.
+    """
     pieces, depth, start = [], 0, 0
     for place, character in enumerate(text):
         depth += (character in "({[") - (character in ")}]")
@@ -105,12 +107,14 @@ def _arguments(text: str) -> list[str]:
 
 
 def indent_lines(lines: Iterable[str], indent: int = 4) -> list[str]:
-    """Indents and wraps the lines of a block."""
+    """Returns the lines of a block, indented and broken if too long."""
     return [row for line in lines for row in (wrap(line, indent) if line.strip() else [""])]
 
 
 def join_continuations(text: str) -> list[str]:
-    """Splits C into lines: breaks long prototypes, and joins a macro with its body (next line) if it fits."""
+    """Returns the lines of C text. Long prototypes are broken; a macro is joined with its body on the next
+    line if that fits.
+    """
     rows: list[str] = []
     for line in text.splitlines():
         if not (line.startswith("    ") and rows and rows[-1].startswith("#define")):
@@ -124,7 +128,7 @@ def join_continuations(text: str) -> list[str]:
 
 
 def numbers(values: Iterable[str], indent: int = 4) -> list[str]:
-    """Returns lines of numbers separated by commas, with room at the end of a line for a closing brace."""
+    """Returns lines of numbers separated by commas; the last line has room for a closing brace."""
     rows, row = [], ""
     for value in values:
         part = f"{value},"

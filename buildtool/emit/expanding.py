@@ -1,8 +1,8 @@
-"""Writes the functions that expand an operator's weights and call its kernel.
+"""Writes functions that expand an operator's weights, which are stored in four bits, and call its kernel.
 
 Such a function has the kernel's parameters, so it is called wherever the kernel would be. It computes the
-operator slice by slice of its output channels. Before each slice it expands the slice's constants into the
-scratch memory, before the kernel's own scratch.
+operator in slices of its output channels. Before each slice it expands the slice's constants into the scratch
+memory, where they precede the kernel's own scratch.
 """
 
 from __future__ import annotations
@@ -25,18 +25,21 @@ _PARAMETERS = {
     Argument.OUT: "const nn_view *out",
     Argument.WINDOW: "const nn_window *window",
     Argument.SCRATCH: "int8_t *scratch",
-    Argument.CHANNEL: "int32_t channel",  # 0: a slice's constants are packed as if it had no channels before
+    Argument.CHANNEL: "int32_t channel",  # 0: a slice is packed as if it were the whole output
 }
 _NEEDED = frozenset({Argument.CONSTANTS, Argument.IN, Argument.OUT, Argument.WINDOW, Argument.SCRATCH})
 
 
 def can_expand(kernel: KernelVariant) -> bool:
-    """Whether a kernel's arguments allow that its constants are expanded before its call."""
+    """Whether a kernel's parameters allow a function around it that expands its constants."""
     return set(kernel.call) >= _NEEDED and set(kernel.call) <= set(_PARAMETERS)
 
 
 def with_callers(graph: Graph, kernels: Sequence[KernelVariant | None]) -> tuple[KernelVariant | None, ...]:
-    """Returns the kernels with the functions that expand their weights in place of the kernels' own."""
+    """Returns the kernels, where operators with weights in four bits call functions that expand these.
+
+    `kernels`: one per operator, None for aliases.
+    """
     return tuple(
         replace(kernel, symbol=f"expanded_{position}") if kernel and expands(graph.ops[position]) else kernel
         for position, kernel in enumerate(kernels)
@@ -44,7 +47,7 @@ def with_callers(graph: Graph, kernels: Sequence[KernelVariant | None]) -> tuple
 
 
 def callers(network: Network) -> list[str]:
-    """Returns the functions of all operators whose weights are stored in four bits."""
+    """Returns the C of the functions for all operators whose weights are stored in four bits."""
     kernels = network.target.kernels_by_name(network.plan.kernels)
     pairs = enumerate(zip(network.graph.ops, kernels, strict=True))
     return [
@@ -66,7 +69,7 @@ def _caller(network: Network, position: int, op: Op, kernel: KernelVariant) -> l
     arguments = {argument: argument.value for argument in kernel.call} | {
         Argument.CONSTANTS: "constants",
         Argument.OUT: "&part" if expanded < channels else "out",
-        Argument.SCRATCH: f"scratch + {max(sizes)}" if own else "NULL",  # kernels may tell by it what they do
+        Argument.SCRATCH: f"scratch + {max(sizes)}" if own else "NULL",  # kernels test for NULL
     }
     count = "bytes" if len(set(sizes)) > 1 else str(sizes[0])
     places = {Argument.IN_DATA: "stored", Argument.OUT_DATA: "constants", Argument.BYTES: count}

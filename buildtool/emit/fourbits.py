@@ -1,10 +1,10 @@
-"""Constants whose weights the weight image stores in four bits.
+"""Packs constants whose weights the weight image stores in four bits.
 
-An operator's constants are packed for its kernel as always, or, if its weights are expanded for some output
-channels at a time, once for each slice of its output channels, as if it had only these. Then each packed
-block is encoded: 32 bytes become 16 if each of them is a value from -8 to 7 (see nn_expand_s4 in nn.h). The
-firmware expands a block into scratch before its kernel reads it. So every kernel reads the bytes that it
-always reads.
+The firmware expands such constants to bytes in scratch memory before the kernel reads them: all at once, or
+for some output channels at a time (a slice). So every kernel reads the same bytes as without this. To make
+the stored form, each slice is packed for its kernel as if the operator had only these output channels. Then
+the packed block is encoded in pieces of 32 bytes. A piece is stored in 16 bytes if all its values are from -8
+to 7, and unchanged otherwise (see nn_expand_s4 in nn.h).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ AGAIN = Hint(
 
 
 def encode(block: bytes) -> bytes:
-    """Returns a block of constants, a multiple of 16 bytes, in the form that nn_expand_s4 reads."""
+    """Returns a packed block in the form that nn_expand_s4 reads; `block` has a multiple of 16 bytes."""
     return min((_encode(block, offset) for offset in _OFFSETS), key=len)
 
 
@@ -52,7 +52,10 @@ def _encode(block: bytes, offset: _Offset) -> bytes:
 
 
 def _pieces(block: bytes, offset: _Offset) -> npt.NDArray[np.int8]:
-    """Returns the whole pieces of a block, without `offset`."""
+    """Returns a block as an array of pieces of 32 bytes. Bytes after the last whole piece are left out.
+
+    `offset`: what is subtracted from the bytes at even addresses, and from those at odd addresses.
+    """
     whole = len(block) // PIECE * PIECE
     pieces = np.frombuffer(block[:whole], np.uint8).reshape(-1, PIECE).copy()
     pieces[:, ::2] -= np.uint8(offset[0])
@@ -61,16 +64,20 @@ def _pieces(block: bytes, offset: _Offset) -> npt.NDArray[np.int8]:
 
 
 def _head(is_wide: npt.NDArray[np.bool_], offset: _Offset = (0, 0)) -> bytes:
-    """Returns what is flipped in a sum, all highest bits but those of weights plus 128, and the map."""
+    """Returns the head of an encoded block: the bytes that restore the weights, and the map of the pieces.
+
+    Some kernels read weights plus 128, so the head says for which bytes the expansion flips the highest bit.
+    `is_wide`: for each piece, whether it is stored unchanged. `offset`: as in `_pieces`.
+    """
     flipped = bytes(128 - one for one in offset) * 2
     bitmap = np.packbits(is_wide, bitorder="little").tobytes()
     return flipped.ljust(_MAP_BYTES, b"\0") + bitmap + bytes(-len(bitmap) % _MAP_BYTES)
 
 
 def pack_stored(graph: Graph, op: Op, kernel: KernelVariant) -> bytes:
-    """Returns an operator's constants in the weight image: its encoded slices, one after the other.
+    """Returns an operator's constants for the weight image: its encoded slices, one after the other.
 
-    Raises PlanError if these weights need more bytes than the operator's attributes say.
+    Raises PlanError if they need more bytes than the plan, in the operator's attributes, allows.
     """
     assert isinstance(op.attrs, WeightedAttrs)
     blocks = b"".join(map(encode, _blocks(graph, op, kernel, op.attrs.expanded)))
@@ -81,10 +88,11 @@ def pack_stored(graph: Graph, op: Op, kernel: KernelVariant) -> bytes:
 
 
 def stored_bytes(graph: Graph, op: Op, kernel: KernelVariant, expanded: int) -> int:
-    """Returns the bytes that an operator's constants need if they are expanded by `expanded` channels.
+    """Returns the bytes that an operator's constants need in the weight image with weights in four bits.
 
-    They are those of any weights from -8 to 7, where the packing keeps each weight as a byte, and at least
-    those of the operator's own.
+    `expanded`: how many output channels are expanded at a time. The bytes are enough for the operator's
+    present weights. If the packing stores each weight as a byte, they are also enough for any weights from -8
+    to 7.
     """
     own = sum(len(encode(block)) for block in _blocks(graph, op, kernel, expanded))
     shown, any_weights = _with_constants(graph, op), 0
@@ -94,7 +102,7 @@ def stored_bytes(graph: Graph, op: Op, kernel: KernelVariant, expanded: int) -> 
 
 
 def most_stored(kernel: KernelVariant, graph: Graph, op: Op, expanded: int) -> int:
-    """Returns the bytes that an operator's constants need if none of them is small."""
+    """Returns the bytes that an operator's encoded constants need if no piece of them fits in four bits."""
     total = 0
     for size, count in slices_of(features(graph, op)["cout"], expanded):
         block = expanded_bytes(kernel, graph, op, size)
@@ -103,7 +111,12 @@ def most_stored(kernel: KernelVariant, graph: Graph, op: Op, expanded: int) -> i
 
 
 def _shown_bytes(pieces: npt.NDArray[np.int8]) -> int:
-    """Returns the bytes of a block whose weights are `_WEIGHT`, if all pieces with other bytes are wide."""
+    """Returns the bytes that a block needs when encoded, whatever values from -8 to 7 its weights have.
+
+    `pieces`: of the block as it is packed if all weights are `_WEIGHT` and all biases `_BIAS`. So a piece
+    with only `_WEIGHT` and zeros has only weights, and 16 bytes are enough for it. All other pieces count 32
+    bytes.
+    """
     narrow = np.all((pieces == 0) | (pieces == _WEIGHT), axis=1)
     return len(_head(narrow)) + pieces.size - PIECE // 2 * int(narrow.sum())
 
@@ -122,9 +135,10 @@ def _blocks(graph: Graph, op: Op, kernel: KernelVariant, expanded: int) -> list[
 
 
 def slice_of(graph: Graph, op: Op, first: int, end: int) -> tuple[Graph, Op]:
-    """Returns an operator that computes output channels [first, end) of a convolution or a dense layer.
+    """Returns an operator that computes output channels [first, end) of a convolution or a dense layer, and a
+    graph that has only this operator.
 
-    The first axis of its filter counts the output channels. The graph has only this operator.
+    The first axis of its filter counts the output channels.
     """
     assert op.kind in (OpKind.CONV_2D, OpKind.FULLY_CONNECTED)
     tensors = list(graph.tensors)
@@ -138,7 +152,10 @@ def slice_of(graph: Graph, op: Op, first: int, end: int) -> tuple[Graph, Op]:
 
 
 def _with_constants(graph: Graph, op: Op) -> Graph:
-    """Returns the graph with one value for all of an operator's weights, and one for its biases."""
+    """Returns the graph with all of the operator's weights set to `_WEIGHT`, and its biases to `_BIAS`.
+
+    Its packed constants show where weights lie (see `_shown_bytes`).
+    """
     tensors = list(graph.tensors)
     for t, value in zip(op.inputs[FILTER : BIAS + 1], (_WEIGHT, _BIAS), strict=False):
         if t >= 0:

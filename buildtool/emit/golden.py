@@ -1,4 +1,4 @@
-"""A golden input, whose output is known, and when a network checks the guard words beside its arenas."""
+"""The golden input of a network, whose output is known, and when the network checks its guard words."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from buildtool.graph.types import Graph
 class Golden:
     """An input whose output is known.
 
-    `data`: the bytes of the input; without them it is made from `seed`. `crc32` is that of all outputs, one
-    after the other.
+    seed, data: the bytes of the input are `data`. If `data` is empty, they are made from `seed`.
+    crc32: the CRC-32 of all outputs, one after the other.
     """
 
     seed: int
@@ -28,7 +28,9 @@ class Golden:
 
 @dataclass(frozen=True)
 class Checks:
-    """When guard words are checked, and the golden input of the self-test (None: no self-test)."""
+    """The checks of a network: when it checks its guard words, and the golden input of its self-test (None:
+    no self-test).
+    """
 
     guards: Guards = Guards.NONE
     golden: Golden | None = None
@@ -38,7 +40,7 @@ NO_CHECKS = Checks()
 
 
 def made_up(seed: int, size: int) -> bytes:
-    """Returns `size` bytes as nn_golden_fill writes them from byte 0 on."""
+    """Returns the `size` bytes that nn_golden_fill makes from `seed`."""
     x = np.uint32(seed) + np.arange(size, dtype=np.uint32) * np.uint32(0x9E3779B1)
     for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
         x = (x ^ (x >> np.uint32(shift))) * np.uint32(factor)
@@ -46,7 +48,7 @@ def made_up(seed: int, size: int) -> bytes:
 
 
 def split_bytes(graph: Graph, data: bytes) -> list[npt.NDArray[np.generic]]:
-    """Returns the values of the inputs, whose bytes are one after the other in `data`."""
+    """Returns the values of the network's inputs, whose bytes are one after the other in `data`."""
     values, start = [], 0
     for t in graph.inputs:
         tensor = graph.tensors[t]
@@ -57,7 +59,10 @@ def split_bytes(graph: Graph, data: bytes) -> list[npt.NDArray[np.generic]]:
 
 
 def crc_of_outputs(graph: Graph, data: bytes) -> int:
-    """Returns the CRC-32 of the reference's outputs, one after the other, after a reset of the state."""
+    """Returns the CRC-32 of the outputs that the reference computes from the inputs in `data`.
+
+    The outputs follow each other in the network's order. States have their initial values, as after a reset.
+    """
     values = execute(graph, split_bytes(graph, data))
     crc = 0
     for t in graph.outputs:

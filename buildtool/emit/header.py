@@ -1,4 +1,6 @@
-"""Writes the network's headers: its C interface, quantisation macros, and glue for the test firmware."""
+"""Writes the network's headers: its C interface, macros for quantisation, and what the test firmware needs to
+know.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ from buildtool.target.types import Routine
 INTERFACE = 2  # grows when applications must change; additions have macros of their own
 _STACK_ALIGNMENT = 8  # of a stack pointer, on every core
 FRAME_FEATURES = ("functions", "views")
-_SPARE = 1  # one view is added, for other values that compilers keep in the frame
+_SPARE = 1  # one more view is counted, for other values that compilers keep in the frame
 _REGION = re.compile(r"^static (?:int|void) region_\d+", re.MULTILINE)
 _VIEW = re.compile(r"^ +(?:const )?nn_view ", re.MULTILINE)
 _C_TYPES = {
@@ -47,12 +49,12 @@ def banner(network: Network, what: str) -> str:
 
 
 def plan_number(network: Network) -> str:
-    """Returns the beginning of the plan's digest as a C constant."""
+    """Returns the first digits of the plan's digest as a C constant."""
     return f"0x{network.plan_digest[:16]}u"
 
 
 def plan_check(network: Network) -> list[str]:
-    """Returns lines of C that compile only with the header of this plan."""
+    """Returns lines of C that compile only with the header that was emitted for the same plan."""
     return [
         f"#if {network.macro}_PLAN != {plan_number(network)}",
         f'#error "{network.net}.h is of another plan: emit and compile the files of a network together"',
@@ -62,14 +64,16 @@ def plan_check(network: Network) -> list[str]:
 
 
 def interface_tensors(network: Network) -> list[tuple[str, int, Tensor]]:
-    """Returns ("INPUT0", tensor index, tensor) for every input and then every output."""
+    """Returns (name, tensor index, tensor) for every input, then for every output. A name is INPUT0, OUTPUT0,
+    ...
+    """
     graph = network.graph
     inputs = [(f"INPUT{i}", t, graph.tensors[t]) for i, t in enumerate(graph.inputs)]
     return inputs + [(f"OUTPUT{i}", t, graph.tensors[t]) for i, t in enumerate(graph.outputs)]
 
 
 def header(network: Network, stack: str = "") -> str:
-    """Returns <net>.h: sizes, and the functions for the application. `stack`: lines about the stack."""
+    """Returns <net>.h: sizes, and the functions for the application. `stack`: the lines about the stack."""
     net, macro, graph, plan = network.net, network.macro, network.graph, network.plan
     optional = _reset_prototype(network) + hop_prototypes(network) + _loader_prototype(network)
     optional += checks.prototypes(network)
@@ -190,7 +194,9 @@ def _second_arena_macros(network: Network) -> str:
 
 
 def _input_prototype(network: Network) -> str:
-    """Returns the prototype for an input's address; "" if the only input is a streamed image."""
+    """Returns the prototype of the function for an input's address; "" if the only input is an image that
+    arrives row by row.
+    """
     if not network.held_inputs:
         return ""
     effect = "leaves it there" if network.plan.image == Image.RESIDENT else "overwrites it"
@@ -225,7 +231,7 @@ nn_status {network.net}_set_row_source(nn_row_source *deliver, void *context);
 
 
 def _loader_prototype(network: Network) -> str:
-    """Returns the prototype of the function that sets a loader; "" for plans without loads."""
+    """Returns the prototype of the function that sets a loader of constants; "" for plans that load none."""
     if not network.plan.loads:
         return ""
     return f"""
@@ -267,7 +273,7 @@ nn_status {net}_reset(void);
 
 
 def _order_lines(macro: str, name: str, tensor: Tensor) -> list[str]:
-    """Returns lines that explain an input's order of dimensions, if the model file has another order."""
+    """Returns lines that explain the order of an input's dimensions, if the model file has another order."""
     perm = tensor.source.perm if tensor.source is not None else ()
     if not perm or not name.startswith("INPUT"):
         return []
@@ -289,7 +295,7 @@ _SECOND = " void *second_arena, size_t second_arena_bytes,"
 
 
 def quantization(network: Network) -> str:
-    """Returns <net>_quantization.h: scales and zero points of inputs and outputs."""
+    """Returns <net>_quantization.h: the scales and zero points of inputs and outputs."""
     macro = network.macro
     lines = [
         f"#ifndef {macro}_QUANTIZATION_H",
@@ -309,10 +315,11 @@ def quantization(network: Network) -> str:
 
 
 def frame_features(source: str) -> tuple[int, ...]:
-    """Returns the values of FRAME_FEATURES for a network's C file.
+    """Returns the numbers from which the stack of a network is estimated, in the order of FRAME_FEATURES.
 
-    The stack frame contains the views of a region's function, even if the compiler inlines the function.
-    Regions use the same space, so only the region with the most views counts.
+    They are 1 and the number of views (`nn_view`) in `source`, the network's C file. The stack frame contains
+    the views of a region's function, even if the compiler inlines the function. Regions use the same space
+    one after the other, so only the region with the most views counts.
     """
     regions = _REGION.split(source)[1:]
     return 1, _SPARE + max((len(_VIEW.findall(region)) for region in regions), default=0)
@@ -337,7 +344,7 @@ def stack_bytes(network: Network, source: str, routines: list[Routine]) -> int |
 
 
 def stack_macro(macro: str, size: int | None) -> str:
-    """Returns the macro with the stack's size; "" where it is not known."""
+    """Returns the lines for the macro with the stack's size; "" if it is not known."""
     if size is None:
         return ""
     return f"""
@@ -352,7 +359,7 @@ def stack_macro(macro: str, size: int | None) -> str:
 
 
 def harness(network: Network) -> str:
-    """Returns harness_net.h: the glue between a network and the test firmware's harness."""
+    """Returns harness_net.h, by which the test firmware's harness uses the network."""
     net, macro, graph = network.net, network.macro, network.graph
     inputs, outputs = ([graph.tensors[t].size for t in ends] for ends in (graph.inputs, graph.outputs))
     init = f"#define HARNESS_INIT(arena, bytes, weights) {net}_init((arena), (bytes), (weights))"
@@ -406,7 +413,7 @@ static inline uint32_t harness_output_bytes(int i) {{
 
 
 def _choose_size(sizes: Sequence[int]) -> str:
-    """Returns C that returns the i-th of `sizes`, or 0; it is one line if that fits, else a switch."""
+    """Returns C that returns the i-th of `sizes`, or 0: one line if that fits, otherwise a switch."""
     choices = " ".join(f"i == {i} ? {size} :" for i, size in enumerate(sizes))
     line = f"    return {choices} 0;"
     if len(line) <= COLUMNS:

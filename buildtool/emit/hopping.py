@@ -1,4 +1,8 @@
-"""The functions of a network on a moving window: how new rows come in, and what the window holds at first."""
+"""Writes the functions for a network on a moving window: they take new rows, and fill the window at the
+start.
+
+In each invoke the window advances by some rows (a hop).
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from buildtool.graph.types import DType
 
 
 def _window_rows(network: Network) -> tuple[int, int, int]:
-    """Returns the rows of the window and of a hop, and the bytes of a row."""
+    """Returns the rows of the window, the rows of a hop, and the bytes of a row."""
     (t,) = network.graph.inputs
     fed = network.graph.tensors[t]
     assert network.plan.hop is not None
@@ -15,7 +19,7 @@ def _window_rows(network: Network) -> tuple[int, int, int]:
 
 
 def hop_macros(network: Network) -> str:
-    """Returns the macros of the window's sizes; "" for a network without one."""
+    """Returns the macros for the window's sizes; "" for a network without a moving window."""
     if network.plan.hop is None:
         return ""
     macro = network.macro
@@ -30,7 +34,9 @@ def hop_macros(network: Network) -> str:
 
 
 def hop_prototypes(network: Network) -> str:
-    """Returns the prototypes of the functions for new rows; "" for a network without a window."""
+    """Returns the prototypes of the functions that take new rows; "" for a network without a moving
+    window.
+    """
     if network.plan.hop is None:
         return ""
     net, macro = network.net, network.macro
@@ -54,9 +60,10 @@ def _hops(network: Network) -> int:
 
 
 def fill_window(network: Network, arenas: str, run: str) -> str:
-    """Returns the function that runs the hops which fill the window, and those for the application.
+    """Returns the function that fills the window by running hops, and the functions for the application; ""
+    for a network without a moving window.
 
-    `arenas`: lines that declare the arenas. `run`: the call that runs all regions.
+    `arenas` are lines that declare the arenas. `run` is the call that runs all regions.
     """
     if network.plan.hop is None:
         return ""

@@ -1,7 +1,7 @@
-"""The weight image: header, quantisation of the interface, packed constants, CRC-32.
+"""Makes the weight image: header, quantisation of inputs and outputs, packed constants, CRC-32.
 
-The layout (the topology, and each block's place and packing) depends only on the topology and on the
-kernels' packings. Its digest is in the header and in the emitted C, and the firmware compares the two.
+The layout (the topology, and each block's place and packing) depends only on the topology and on the kernels'
+packings. Its digest is in the header and in the emitted C, and the firmware compares the two.
 kernels/include/nn_image.h describes the format.
 """
 
@@ -40,13 +40,16 @@ _STATE = "state"  # an entry with a state's initial value, or with the byte that
 
 @dataclass(frozen=True)
 class ImageLayout:
-    """The byte offsets of the parts of a weight image. They do not depend on the weights' values.
+    """Where the parts of a weight image lie, as byte offsets. They do not depend on the weights' values.
 
-    `constants`: the offset of each operator's block, by the operator's position. `sizes`: the block's bytes.
-    `tensors`: the offset of each constant operand's values.
-    `operands`: the inputs that each operator's kernel reads as tensors, by the operator's position.
-    `states`: the offset of each state of the graph.
-    `entries`: (position, kind, offset, bytes) of each part. The kind is a packing, "tensor" or "state".
+    size: bytes of the whole image.
+    constants: operator's position -> the offset of its block of packed constants.
+    sizes: operator's position -> the bytes of this block.
+    tensors: constant operand (tensor) -> the offset of its values.
+    operands: operator's position -> the inputs that its kernel reads as tensors.
+    states: the offset of the initial value of each state of the graph.
+    entries: (position, kind, offset, bytes) of each part. The kind is a packing, "tensor" or "state".
+
     An operator of a second pass (recomputation) reads the parts of its first run, and has no entries.
     """
 
@@ -77,7 +80,9 @@ def _align(data: bytes) -> bytes:
 
 
 def image_layout(graph: Graph, kernels: Sequence[KernelVariant | None]) -> ImageLayout:
-    """Computes the layout of a weight image by the catalogue's formulas (a kernel is None for an alias)."""
+    """Returns the layout of a weight image, by the formulas in the catalogue. `kernels` has None for
+    aliases.
+    """
     place = HEADER_BYTES + _round_up(QUANTIZATION_BYTES * (len(graph.inputs) + len(graph.outputs)))
     constants: dict[int, int] = {}
     tensors: dict[int, int] = {}
@@ -113,9 +118,11 @@ def image_layout(graph: Graph, kernels: Sequence[KernelVariant | None]) -> Image
 
 
 def _same_constants(graph: Graph, kernels: Sequence[KernelVariant | None]) -> dict[int, int]:
-    """Operators of a hop whose constants are those of an earlier one: both compute rows of one tensor.
+    """Returns operator -> an earlier operator with the same constants, for a network on a moving window.
 
-    They have the same place in the file, operands and kernel. Padding and dilation of rows may differ.
+    In such a network, several operators may compute different rows of one tensor of the window. They come
+    from one operator of the model's file, and have the same operands and the same kernel. Only their padding
+    and dilation may differ. Other operators are left out; for other networks the result is empty.
     """
     firsts: dict[tuple[object, ...], int] = {}
     same = {}
@@ -132,7 +139,9 @@ def _same_constants(graph: Graph, kernels: Sequence[KernelVariant | None]) -> di
 
 
 def weight_image(graph: Graph, kernels: Sequence[KernelVariant | None]) -> WeightImage:
-    """Returns the weight image: every operator's constants, packed for its kernel (None for an alias)."""
+    """Returns the weight image: every operator's constants, packed for its kernel. `kernels` has None for
+    aliases.
+    """
     places = image_layout(graph, kernels)
     interface = []  # scale (float32) and zero point (int32) of every input, then of every output
     for index in (*graph.inputs, *graph.outputs):
@@ -158,7 +167,9 @@ def weight_image(graph: Graph, kernels: Sequence[KernelVariant | None]) -> Weigh
 
 
 def _header(graph: Graph, digest: bytes, payload: bytes) -> bytes:
-    """Returns the header with its CRC; the sequence number and reserved bytes are 0."""
+    """Returns the header of a weight image, including its CRC; the sequence number and reserved bytes
+    are 0.
+    """
     ends = len(graph.inputs), len(graph.outputs)
     numbers = _NUMBERS.pack(VERSION, HEADER_BYTES, len(payload), zlib.crc32(payload), *ends, 0)
     head = (MAGIC + numbers + digest).ljust(HEADER_BYTES - _SEAL_BYTES, b"\0")
@@ -166,13 +177,15 @@ def _header(graph: Graph, digest: bytes, payload: bytes) -> bytes:
 
 
 def image_of_zeros(graph: Graph, kernels: Sequence[KernelVariant | None]) -> WeightImage:
-    """Returns a weight image of zeros with the right layout, for emitting code, which needs no weights."""
+    """Returns a weight image of zeros with the right layout. It is enough for emitting code, which needs no
+    weights.
+    """
     places = image_layout(graph, kernels)
     return WeightImage(bytes(places.size), layout_digest(graph, places), places)
 
 
 def layout_digest(graph: Graph, places: ImageLayout) -> bytes:
-    """Returns the digest of a layout, which has DIGEST_BYTES bytes.
+    """Returns the digest, of DIGEST_BYTES bytes, of a layout.
 
     It is computed for the network without views and second passes (recomputation), which add no constants.
     """
@@ -186,7 +199,7 @@ def layout_digest(graph: Graph, places: ImageLayout) -> bytes:
 
 
 def read_image(data: bytes, graph: Graph, kernels: Sequence[KernelVariant | None]) -> WeightImage:
-    """Returns the weight image in `data`; raises ValueError if its header or size does not match the graph.
+    """Returns the weight image in `data`. Raises ValueError if its header or size does not match the graph.
 
     The payload is only checked by its CRC, so weights may have any values.
     """
@@ -199,9 +212,9 @@ def read_image(data: bytes, graph: Graph, kernels: Sequence[KernelVariant | None
 
 
 def pieces(graph: Graph, places: ImageLayout, position: int) -> list[tuple[int, int, int]]:
-    """Returns an operator's parts of the weight image.
+    """Returns the parts of the weight image that an operator reads.
 
-    Each is (offset in the image, bytes, offset in a buffer for all the operator's parts).
+    Each is (offset in the image, bytes, offset in a buffer that holds all of the operator's parts).
     """
     parts, place = [], 0
     if position in places.constants:

@@ -1,7 +1,8 @@
 """Writes the functions of the network's interface, and the variables that they share with its regions.
 
-While one of them runs, `running` is set, and functions that would change what it uses fail. So a function
-that the network calls back cannot change its arena or its weights.
+During an invoke the network may call functions of the application. These must not change the arena or the
+weights. So each function of the interface sets `running` while it runs, and functions that would change
+something in use return an error while `running` is set.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ BUSY = """\
 
 
 def state(network: Network) -> str:
-    """Returns the variables that the functions share: the arena, the weights, the hooks."""
+    """Returns the variables that the interface's functions share: the arena, the weights, the hooks."""
     row_source = """\
 static nn_row_source *row_source;
 static void *row_context;
@@ -60,12 +61,16 @@ def arenas(code: Sequence[str]) -> list[str]:
 
 
 def _local_arenas(names: Sequence[str]) -> str:
-    """Returns lines that copy these arenas' addresses to local variables, which no other function changes."""
+    """Returns lines that copy the addresses of the arenas `names` to local variables, which no other function
+    changes.
+    """
     return "".join(f"    int8_t *const {name} = own_{name};\n" for name in names)
 
 
 def interface(network: Network, regions: Sequence[Sequence[str]]) -> str:
-    """Returns all functions of the interface; `regions`: the arenas that each region's function takes."""
+    """Returns all functions of the interface. `regions` has, for each region's function, the arenas that it
+    takes.
+    """
     net, macro, is_spread, has_loads = network.net, network.macro, network.is_spread, bool(network.plan.loads)
     check_second = f"""\
     if (second == NULL || second_bytes < {macro}_SECOND_ARENA_BYTES) {{
@@ -166,7 +171,7 @@ _READ_QUANTIZATION = (
 
 
 def _addresses(network: Network) -> str:
-    """Returns the functions for the addresses of inputs and outputs."""
+    """Returns the functions that give the application the addresses of inputs and outputs."""
     net, final = network.net, network.after(network.plan.moves)
     outputs = _address_function(
         f"const int8_t *{net}_output", list(map(final.address, network.graph.outputs))
@@ -179,7 +184,9 @@ def _addresses(network: Network) -> str:
 
 
 def _address_function(function: str, places: Sequence[str]) -> str:
-    """Returns a C function that returns the address for an index, or NULL for a wrong index."""
+    """Returns a C function that returns the address `places[index]`, or NULL for a wrong index. `function` is
+    its declaration without parameters.
+    """
     cases = "".join(f"    case {i}:\n        return {place};\n" for i, place in enumerate(places))
     return f"""\
 {function}(int index) {{
@@ -195,9 +202,10 @@ def _address_function(function: str, places: Sequence[str]) -> str:
 
 
 def _invoke(network: Network, regions: Sequence[Sequence[str]]) -> str:
-    """Returns the function that runs all regions in order.
+    """Returns the function NET_invoke, which runs all regions in order.
 
-    For a streamed network, it also returns `abandon`, which ends an invoke early.
+    For an image that arrives row by row, it also returns `abandon`, which ends an invoke early. For a moving
+    window, it also returns the functions that fill the window. `regions` is that of `interface`.
     """
     arena_names = [name for name in ("arena", "second_arena") if any(name in names for names in regions)]
     calls = []
@@ -245,7 +253,9 @@ static nn_status abandon(int code) {{
 
 
 def _run_regions(arena_names: Sequence[str], lines: str) -> str:
-    """Returns the function that runs all regions once, for a network whose window has to be filled."""
+    """Returns the function that runs all regions once, for a network on a moving window. `lines` are the
+    calls.
+    """
     parameters = ", ".join(f"int8_t *const {name}" for name in arena_names) or "void"
     return f"static void run_regions({parameters}) {{\n{lines}}}\n\n"
 
@@ -254,7 +264,7 @@ def _run_regions(arena_names: Sequence[str], lines: str) -> str:
 
 
 def state_memory(network: Network) -> list[str]:
-    """Returns the memory of the state, and the function that sets its initial values."""
+    """Returns lines with the memory of the network's state, and the function that sets its initial values."""
     plan = network.plan
     if not plan.states:
         return []
@@ -295,21 +305,25 @@ def state_memory(network: Network) -> list[str]:
 
 
 def _fetch_bytes(network: Network, target: str, place: int, size: int) -> list[str]:
-    """Returns statements that copy bytes of the weight image, and wait for them."""
+    """Returns statements that copy bytes of the weight image, and wait until the copy has ended.
+
+    `target`: C for the address to which they are copied. `place`: their offset in the weight image. `size`:
+    their number.
+    """
     if network.plan.loads:
         return [f"load({target}, {place}, {size});", "loaded();"]
     return [f"memcpy({target}, weights + {place}, {size});"]
 
 
 def _reset_call(network: Network, indent: int) -> str:
-    """Returns lines that reset the state; "" without state."""
+    """Returns lines that reset the state and fill a moving window; "" for a network without either."""
     calls = ["reset_state();"] if network.plan.states else []
     calls += ["fill_window(NULL);"] if network.plan.hop else []
     return "".join(f"{' ' * indent}{call}\n" for call in calls)
 
 
 def _reset_function(network: Network) -> str:
-    """Returns the interface's function that resets the state; "" without state."""
+    """Returns the interface's function that resets the network; "" for one without state or moving window."""
     if not network.plan.states and network.plan.hop is None:
         return ""
     return f"""\

@@ -1,10 +1,10 @@
-"""Finds linear forms that equal a table of outputs, by a search, and proves them by computing every entry.
+"""Searches for linear forms that equal a table of outputs, and proves them by computing every entry.
 
 A kernel that has no instruction for the reference's roundings may compute
 
     clamp(floor((bias + side * lift + x[0] * factors[0] + x[1] * factors[1] + ...) / 2^bits))
 
-instead, if the results are equal for all values of its operands. For operators of bytes these are few enough
+instead, if the results are equal for all values of its operands. For operands of 8 bits these are few enough
 to compute them all. Without such a form, a kernel computes as the reference does. `side` is 1 or -1: two
 roundings with halves away from zero raise values on one side of zero, and lower them on the other.
 """
@@ -39,7 +39,9 @@ class Linear:
     lift: int = 0
 
     def outputs(self, operands: Sequence[Ints], sides: Ints | None, low: int, high: int) -> Ints:
-        """Returns the form's outputs, clamped to low..high. `sides`: 1 or -1 per entry (None: no lift)."""
+        """Returns the form's outputs, clamped to low..high. `sides` is 1 or -1 for each entry (None: there is
+        no lift).
+        """
         total = sum((f * x for f, x in zip(self.factors, operands, strict=True)), np.int64(self.bias))
         lifted = total if sides is None else total + self.lift * sides
         return np.asarray(np.clip(lifted >> self.bits, low, high))
@@ -54,11 +56,16 @@ def linear_form(
     most_sum: int,
     sides: Ints | None = None,
 ) -> Linear | None:
-    """Returns a form that gives `outputs`, clamped to `limits`, for all entries of `operands`, or None.
+    """Returns a form whose outputs, clamped to `limits`, equal `outputs`; None if none is found.
 
-    `slopes`: for each operand, how many output steps one of its steps is worth, as a real number. The
-    absolute values of factors stay below `most_factor`, those of partial sums below `most_sum`. With `sides`,
-    the lift is a multiple of LIFTS.
+    They are equal for all entries. An entry is one combination of operand values.
+
+    operands: for each operand, its value in each entry.
+    slopes: for each operand, the number of output steps (a real number) by which the output changes when the
+        operand changes by 1.
+    most_factor: the absolute values of factors stay below this.
+    most_sum: the absolute values of partial sums stay below this.
+    sides: as in `Linear.outputs`. If they are given, the lift is a multiple of LIFTS.
     """
     low, high = limits
     inside = (outputs > low) & (outputs < high)
@@ -86,7 +93,9 @@ def linear_form(
 
 
 def _fits(form: Linear, largest: Sequence[int]) -> bool:
-    """Whether all partial sums fit in 32 bits, with one output step added for a kernel's rounding."""
+    """Whether all partial sums fit in 32 bits, even after a kernel has added one output step for rounding.
+    `largest` has the largest absolute value of each operand.
+    """
     terms = sum(abs(f) * x for f, x in zip(form.factors, largest, strict=True))
     return abs(form.bias) + abs(form.lift) + terms + (1 << form.bits) < 1 << 31
 
@@ -98,7 +107,11 @@ def _distance(step: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
 def _find_bits(
     slopes: Sequence[float], middle: float, largest: Sequence[int], most_factor: int, most_sum: int
 ) -> int | None:
-    """Returns the largest number of fraction bits that the limits allow; None if they allow too few."""
+    """Returns the largest number of fraction bits that the limits allow; None if they allow too few.
+
+    middle: the bias as a real number of output steps. largest: the largest absolute value of each operand.
+    slopes, most_factor, most_sum: as in `linear_form`.
+    """
     total = abs(middle) + 1 + sum(abs(s) * x for s, x in zip(slopes, largest, strict=True))
     spare = (_SPAN + 1) * sum(largest)
     for bits in range(_MOST_BITS, 8, -1):
@@ -111,7 +124,13 @@ def _find_bits(
 def _deciding_entries(
     outputs: Ints, real: npt.NDArray[np.float64], limits: tuple[int, int], sides: Ints | None
 ) -> tuple[Flags, Flags]:
-    """Returns which entries are closest to the lower end, and to the upper end, of their output's range."""
+    """Returns the entries that decide which factors and biases are possible, as two masks over the entries.
+
+    An entry gives its output if its value before rounding down lies from this output to below the next one.
+    The first mask has the entries whose value is closest to the lower end of this range, the second mask
+    those closest to its upper end. `real`: the value of each entry as a real number. The other arguments are
+    as in `linear_form`.
+    """
     above, below = outputs > limits[0], outputs < limits[1]
     room_below, room_above = real - outputs, outputs + 1 - real
     for side in [np.ones(outputs.shape, bool)] if sides is None else [sides > 0, sides < 0]:
@@ -130,9 +149,10 @@ def _find_bias(
     deciding: tuple[Flags, Flags],
     sides: Ints | None,
 ) -> Linear | None:
-    """Returns the form with these factors; None if no bias is right for all deciding entries.
+    """Returns the form with these factors and a suitable bias (and lift); None if there is no such bias.
 
-    The bias is the middle of the right ones.
+    The bias gives the right outputs for all entries in `deciding`, the result of `_deciding_entries`. If
+    several biases do, the middle one is taken. The other arguments are as in `linear_form`.
     """
     sums = sum((f * x for f, x in zip(factors, operands, strict=True)), np.int64(0))
     least = (outputs << bits) - sums
@@ -156,7 +176,11 @@ def _find_bias(
 
 
 def _bias_range(least: Ints, most: Ints, deciding: tuple[Flags, Flags]) -> tuple[int, int]:
-    """Returns the smallest and the largest bias for which the deciding entries have the right outputs."""
+    """Returns the smallest and the largest bias with which the deciding entries have the right outputs.
+
+    `least`, `most`: for each entry alone, the smallest and the largest such bias. `deciding`: the result of
+    `_deciding_entries`. There is no such bias if the first number is above the second.
+    """
     low = int(least[deciding[0]].max()) if deciding[0].any() else None
     high = int(most[deciding[1]].min()) if deciding[1].any() else None
     if low is None:

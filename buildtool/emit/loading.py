@@ -1,7 +1,7 @@
 """Writes the C that loads constants from slow memory into the arena.
 
 A region first waits for its own constants. Then it begins to load those of the next region, which arrive
-while this region computes. Some constants are loaded while a streamed region runs, see `StreamedLoads`.
+while this region computes. Some constants are loaded while a region runs row by row, see `StreamedLoads`.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ class Loading:
         region_of = {op: i for i, region in enumerate(plan.regions) for op in region.ops}
         for load in plan.loads:
             if load.by_turns or load.op in network.relocated_constants:
-                continue  # they are loaded while their region runs, see Turns
+                continue  # loaded while their region runs: see StreamedLoads
             self.begun[firsts[plan.buffers[load.buffer].first]].append(load)
             self.needed[region_of[load.op]].append(load)
 
     def prologue(self, index: int) -> list[str]:
-        """Returns the statements at the start of a region.
+        """Returns the statements at the start of the region `index`.
 
-        They load the region's constants, and begin the loads for later regions.
+        They wait for the region's constants, and begin to load constants of later regions.
         """
         own = [load for load in self.begun[index] if load in self.needed[index]]
         lines = [line for load in own for line in self._begin(load)]
@@ -60,7 +60,7 @@ class Loading:
         return lines
 
     def ahead(self, index: int) -> list[str]:
-        """Returns the statements that begin to load constants of later regions."""
+        """Returns only the statements of the region `index` that begin to load later regions' constants."""
         later = [load for load in self.begun[index] if load not in self.needed[index]]
         return [line for load in later for line in self._begin(load)]
 
@@ -76,9 +76,10 @@ class Loading:
         ]
 
     def in_slices(self, network: Network, load: Load, kernel: KernelVariant, index: int) -> list[str]:
-        """Returns code that computes an operator in slices of its output channels.
+        """Returns the code for an operator that is computed in slices of its output channels.
 
-        Each slice's constants are loaded before it is computed. `network` is a result of `Network.after`.
+        Each slice's constants are loaded before it is computed. `network` is a result of `Network.after`;
+        `index` is the operator's region.
         """
         graph = network.graph
         op = graph.ops[load.op].as_seen
@@ -142,7 +143,7 @@ class Loading:
         ]
 
     def declarations(self) -> str:
-        """Returns variables and helper functions at file scope."""
+        """Returns the variables and helper functions at file scope; "" if nothing is loaded."""
         if not self.network.plan.loads:
             return ""
         blocks, loads = [], self.network.plan.loads
@@ -158,7 +159,7 @@ class Loading:
 
 
 class StreamedLoads:
-    """Writes the code that loads constants while a streamed region runs.
+    """Writes the code that loads constants while a region runs row by row.
 
     Groups may share memory for constants. Before a group computes rows, it loads its constants again if
     another group has run in the meantime. Constants may also lie in unused rows of the region's input. Then
@@ -177,7 +178,7 @@ class StreamedLoads:
                 self._wandering.setdefault(load.op, []).append(load)
 
     def declarations(self) -> list[str]:
-        """Returns the variables for the group that ran last and for the places of constants."""
+        """Returns the variables that say which group ran last, and where constants are now."""
         lines = ["/* The group that ran last. */", "int32_t turn = -1;"] if self._by_turns else []
         buffers = self.network.plan.buffers
         for op, loads in self._wandering.items():
@@ -195,7 +196,7 @@ class StreamedLoads:
         return lines
 
     def before(self, group: Group, row: str) -> list[str]:
-        """Returns the statements before a group computes rows from `row` on."""
+        """Returns the statements that must run before a group computes rows from `row` (C) on."""
         place = self.region.groups.index(group)
         loads = [load for load in self._by_turns if load.op in group.ops]
         lines = [f"turn = {place};"] if self._by_turns and not loads else []
@@ -223,9 +224,9 @@ class StreamedLoads:
         return lines
 
     def _load(self, op: int, base: str, offset: int) -> list[str]:
-        """Returns statements that begin to load an operator's constants.
+        """Returns statements that begin to load the constants of the operator `op`.
 
-        They go to arena + `base` + `offset`; `base` is C, or "" for 0.
+        They go to the address arena + `base` + `offset`; `base` is C, or "" for 0.
         """
         network = self.network
         lines = []
@@ -235,7 +236,10 @@ class StreamedLoads:
         return lines
 
     def _rows(self, op: int, loads: Sequence[Load]) -> list[int]:
-        """Returns the rows of an operator's group at which its constants are loaded to another place."""
+        """Returns for each of `loads` the row with which an operator's group begins to compute after it.
+
+        `loads`: those of the operator `op`, which copy its constants to one place after the other.
+        """
         timeline = self.network.timeline
         group = parts(self._run, timeline, group_of(self.region, op))
         begins = {self._start + part.step: part.y0 for part in group}
@@ -248,7 +252,7 @@ def _is_dense(kind: OpKind) -> bool:
 
 
 def _channels(network: Network, load: Load) -> int:
-    """Returns the number of output channels of a sliced operator."""
+    """Returns the number of output channels of the operator whose constants `load` copies."""
     return features(network.graph, network.graph.ops[load.op])["cout"]
 
 

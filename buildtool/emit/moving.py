@@ -1,4 +1,6 @@
-"""Writes what the kernels of a moving window need: rows, rings, sums and maxima (see `graph.hop`)."""
+"""Writes what the kernels for a network on a moving window need: for copies of rows, ring buffers of rows,
+and sums and maxima over the window (see `graph.hop`).
+"""
 
 from __future__ import annotations
 
@@ -12,9 +14,10 @@ Arguments = dict[Argument, str]
 
 
 def moving(graph: Graph, op: Op, address: Callable[[int], str]) -> tuple[list[str], Arguments]:
-    """Returns the declarations and the arguments of an operator's call.
+    """Returns C for the kernel call of an operator that only networks on a moving window have.
 
-    `address` returns C for the address of a tensor.
+    The result is the lines of declarations, and the arguments. `address` returns C for the address of a
+    tensor.
     """
     match attrs := op.attrs:
         case RowsAttrs():

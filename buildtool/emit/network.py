@@ -1,4 +1,4 @@
-"""A network with its plan, its kernels and its weight image, for all parts of the emitter."""
+"""A network with its plan, its kernels and its weight image, for all modules that emit C."""
 
 from __future__ import annotations
 
@@ -19,9 +19,15 @@ from buildtool.target.types import Argument, KernelVariant, Target
 
 @dataclass(frozen=True)
 class Network:
-    """A network to emit. `net` is the C prefix; `kernels` has None for aliases; `timeline` is the plan's.
+    """A network to emit.
 
-    `holders`: the buffer of each tensor; for a tensor that moves, its first buffer (see `after`).
+    net: the prefix of its names in C.
+    kernels: the operators' kernels; None for aliases.
+    image: its weight image.
+    holders: tensor -> its buffer in the arena. If the tensor moves to other buffers, this is the first one
+        (see `after`).
+    timeline: the plan's steps.
+    checks: what the network checks in the field.
     """
 
     net: str
@@ -41,42 +47,44 @@ class Network:
 
     @property
     def macro(self) -> str:
-        """The start of the names of the network's macros."""
+        """The prefix of the names of the network's macros."""
         return self.net.upper()
 
     @cached_property
     def plan_digest(self) -> str:
-        """The plan's digest, which retrained weights do not change."""
+        """The plan's digest. It does not change if the network is trained again."""
         return digest(self.plan)
 
     @property
     def is_streamed(self) -> bool:
-        """Whether the input image arrives row by row through a callback."""
+        """Whether the application delivers the input image row by row, through a callback."""
         return self.plan.image == Image.STREAM
 
     def takes_rows(self, region: Region) -> bool:
-        """Whether a region asks for the rows of a streamed input image."""
+        """Whether a region asks the application for the rows of the input image."""
         return self.is_streamed and self.delivered.first in region.ops
 
     @property
     def delivered(self) -> Delivered:
-        """The input image that is streamed if `is_streamed`."""
+        """The input image that the application delivers row by row, if `is_streamed`."""
         return delivered_image(self.graph)
 
     @property
     def window_rows(self) -> int:
-        """The rows of the window of a network of hops."""
+        """The rows of the moving window, for a network that runs on one."""
         assert self.graph.window is not None
         return self.graph.window.rows
 
     @property
     def image_index(self) -> int:
-        """The number of the network input that is streamed."""
+        """The index, among the network's inputs, of the one that is delivered row by row."""
         return self.graph.inputs.index(self.delivered.input)
 
     @property
     def held_inputs(self) -> tuple[int, ...]:
-        """The inputs that the application writes as a whole: all except a streamed image."""
+        """The inputs that the application writes as a whole: all except an image that it delivers row
+        by row.
+        """
         return tuple(t for t in self.graph.inputs if not self.is_streamed or t != self.delivered.input)
 
     @cached_property
@@ -97,19 +105,23 @@ class Network:
         return self._makers.get(tensor, "constant")
 
     def after(self, moves: Iterable[Move]) -> Network:
-        """Returns the network after some tensors have moved."""
+        """Returns the network after `moves` have copied some tensors to other buffers."""
         holders = {t: self.plan.buffers[m.target] for m in moves for t in self.plan.buffers[m.target].tensors}
         return replace(self, holders=self.holders | holders) if holders else self
 
     @cached_property
     def loaded(self) -> dict[int, int]:
-        """For each operator whose constants are loaded, their offset in the arena."""
+        """The offset in the arena of each operator's constants that are loaded, by the operator's
+        position.
+        """
         loads = [load for load in self.plan.loads if load.op not in self.relocated_constants]
         return {load.op: self.plan.buffers[load.buffer].offset for load in loads}
 
     @cached_property
     def relocated_constants(self) -> frozenset[int]:
-        """The operators of streamed regions whose constants are loaded to several places in the arena."""
+        """The operators whose constants are loaded to several places in the arena while their region runs row
+        by row.
+        """
         starts = set(self.timeline.starts)
         return frozenset(
             load.op
@@ -123,12 +135,14 @@ class Network:
         return self.plan.second_at > 0
 
     def place(self, offset: int) -> str:
-        """Returns C for the plan's `offset` in the arena or the second arena."""
+        """Returns C for the address at the plan's `offset`, which may lie in the second arena."""
         second = self.plan.second_at
         return f"second_arena + {offset - second}" if 0 < second <= offset else f"arena + {offset}"
 
     def address(self, tensor: int, reader: int = -1) -> str:
-        """Returns C for the address of a tensor or its ring buffer. `reader`: the operator that reads it."""
+        """Returns C for the address of a tensor or its ring buffer. `reader` is the operator that reads it: a
+        constant may be loaded for it.
+        """
         if self.graph.tensors[tensor].is_constant:
             if reader in self.loaded:
                 start = self.image.places.tensors[tensor]
@@ -142,7 +156,7 @@ class Network:
 
     @cached_property
     def states(self) -> dict[int, int]:
-        """The offset of each state tensor in the network's state memory."""
+        """The offset of each state tensor in the network's memory for states."""
         return {t: buffer.offset for buffer in self.plan.states for t in buffer.tensors}
 
     def constants(self, position: int) -> str:
@@ -155,7 +169,7 @@ class Network:
         return "NULL" if place is None else f"weights + {place}"
 
     def common_arguments(self, position: int) -> dict[Argument, str]:
-        """Returns C for the arguments that every call of an operator's kernel may take."""
+        """Returns C for the arguments that are the same in every call of an operator's kernel."""
         scratch = (b for b in self.plan.buffers if b.kind is BufferKind.SCRATCH and b.op == position)
         buffer = next(scratch, None)
         return {
@@ -165,12 +179,15 @@ class Network:
         }
 
     def lines(self, position: int) -> Buffer | None:
-        """Returns the buffer of the rows of an operator's output that a group of bands keeps, if any."""
+        """Returns the buffer for rows of an operator's output that a group of bands keeps from step to step.
+
+        None if there are no such rows.
+        """
         lines = (b for b in self.plan.buffers if b.kind is BufferKind.LINES and b.op == position)
         return next(lines, None)
 
     def accumulators(self, position: int) -> str:
-        """Returns C for the address of the sums that a global pooling keeps in a streamed region."""
+        """Returns C for the address of the sums of a global pooling whose input arrives row by row."""
         kind = BufferKind.ACCUMULATOR
         buffer = next(b for b in self.plan.buffers if b.kind is kind and b.op == position)
         return f"(int32_t *)(void *)({self.place(buffer.offset)})"

@@ -32,9 +32,9 @@ _OTHERS = "this is an error in the kernel family, not in the network: please rep
 def pack(graph: Graph, op: Op, kernel: KernelVariant) -> bytes:
     """Returns the `constants` block of `kernel` for `op`: little-endian, a multiple of 16 bytes long.
 
-    Raises TargetError where the family has no such packing, or where the block's length differs from the
-    catalogue's; UnsupportedError for values that the kernel does not support; InternalError or TargetError
-    where the packing fails.
+    Raises TargetError if the family has no such packing, or if the block's length differs from the
+    catalogue's; UnsupportedError for values that the kernel does not support; InternalError or TargetError if
+    the packing itself fails.
     """
     if kernel.packing == NO_PACKING:
         return b""
@@ -63,8 +63,8 @@ def pack(graph: Graph, op: Op, kernel: KernelVariant) -> bytes:
 def _build_packing(build: Packing, graph: Graph, op: Op, kernel: KernelVariant) -> bytes:
     """Calls a family's packing, and returns its bytes.
 
-    If it fails or does not return bytes, the fault is the family's. Raises InternalError for families that
-    come with buildtool, TargetError for others.
+    If it fails or does not return bytes, the fault is the family's: raises InternalError for families that
+    come with buildtool, and TargetError for others.
     """
     try:
         block = build(graph, _without_filling(op))
@@ -82,7 +82,12 @@ def _build_packing(build: Packing, graph: Graph, op: Op, kernel: KernelVariant) 
 
 
 def _without_filling(op: Op) -> Op:
-    """Returns the operator with its kernel's inputs, but without the constant for missing channels."""
+    """Returns the operator as its kernel sees it.
+
+    An ADD whose second operand has fewer channels has a third, constant operand for the channels that are
+    missing. Its kernel is called on parts of the channels, with two operands only, so the result has only
+    these.
+    """
     op = op.as_seen
     if not isinstance(op.attrs, WidenedAttrs):
         return op
@@ -90,7 +95,9 @@ def _without_filling(op: Op) -> Op:
 
 
 def packings(file: Path) -> Mapping[str, Packing]:
-    """Returns the functions in a family's packing.py, by name; raises TargetError if it cannot be loaded."""
+    """Returns the functions in a family's packing.py, by name. Raises TargetError if the file cannot be
+    loaded.
+    """
     functions = getattr(load_packing(file), "PACKINGS", None)
     if not isinstance(functions, Mapping):
         raise TargetError("this packing.py defines no PACKINGS", path=str(file))
@@ -99,7 +106,7 @@ def packings(file: Path) -> Mapping[str, Packing]:
 
 @cache
 def load_packing(file: Path) -> ModuleType:
-    """Imports a family's packing.py; raises TargetError if it cannot be loaded."""
+    """Imports a family's packing.py as a module. Raises TargetError if it cannot be loaded."""
     name = f"buildtool_packing_{hashlib.sha256(str(file).encode()).hexdigest()[:16]}"
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None or not file.is_file():
@@ -117,9 +124,10 @@ def load_packing(file: Path) -> ModuleType:
 
 @dataclass(frozen=True)
 class Bound:
-    """A bound for the error of an operator's output, for all inputs.
+    """A proven bound for the error of an operator's output, for all inputs.
 
-    `steps`: the largest error, in whole output steps. `before_rounding`: the same before the last rounding.
+    `steps`: the largest error, in whole output steps.
+    `before_rounding`: the same before the last rounding.
     `rounded`: how many of the `channels` are not exact.
     """
 

@@ -1,4 +1,4 @@
-"""Packs the blocks of constants of SVDF and LSTM kernels, in the layout of nn_recurrent.h.
+"""Packs the constants of SVDF and LSTM kernels, in the layout of nn_recurrent.h.
 
 A family whose kernels read the weights in another order passes a `Layout` of its own.
 """
@@ -26,7 +26,7 @@ Ints = npt.NDArray[np.int64]
 class Layout:
     """How a family packs a matrix of int8 (rows, columns).
 
-    `matrix` returns its bytes. `general` tells whether it needs the kernel's slower path, if there is one.
+    `matrix` returns its bytes. `general` returns whether it needs the kernel's slower path, if there is one.
     """
 
     matrix: Callable[[Ints], bytes]
@@ -37,7 +37,7 @@ def _pack_array(values: Ints, dtype: str) -> bytes:
     return align(np.ascontiguousarray(values.astype(dtype)).tobytes())
 
 
-# The rows in order.
+# The rows of the matrix, one after the other.
 PLAIN = Layout(lambda weights: _pack_array(weights, "i1"), lambda weights: False)
 
 
@@ -48,7 +48,7 @@ def _data(graph: Graph, tensor: int) -> Ints:
 
 
 def svdf_block(graph: Graph, op: Op, layout: Layout = PLAIN) -> bytes:
-    """Packs nn_svdf_constants and the arrays after it."""
+    """Packs nn_svdf_constants and the arrays that follow it."""
     x, feature, time, bias, _ = op.inputs
     (of_features, of_time), weights = svdf_factors(graph, op), _data(graph, feature)
     units = graph.tensors[op.outputs[0]].shape[1]
@@ -82,7 +82,9 @@ def _head(net: Lstm, gates: list[Gate], general: bool) -> bytes:
 
 
 def _peepholes(gates: list[Gate], cells: int, reached: int) -> Ints:
-    """Returns the peephole weights (gates, cells); 0 for cells that the reference does not read."""
+    """Returns the peephole weights (gates, cells). They are 0 from cell `reached` on, where the reference
+    reads none.
+    """
     rows = np.zeros((len(gates), cells), np.int64)
     for row, gate in zip(rows, gates, strict=True):
         if gate.peephole is not None:
@@ -91,7 +93,7 @@ def _peepholes(gates: list[Gate], cells: int, reached: int) -> Ints:
 
 
 def wide_lstm_block(graph: Graph, op: Op) -> bytes:
-    """Packs nn_wide_lstm_constants and the arrays after it."""
+    """Packs, for int16 activations, nn_wide_lstm_constants and the arrays that follow it."""
     net = wide_lstm_of(graph, op)
 
     def right(factor: Factor) -> tuple[int, int]:
@@ -108,19 +110,19 @@ def wide_lstm_block(graph: Graph, op: Op) -> bytes:
 
 
 def sigmoid_words(scale: float) -> bytes:
-    """Packs nn_sigmoid_constants for values with this scale."""
+    """Packs nn_sigmoid_constants for values with the scale `scale`."""
     table = wide.sigmoid_table()[: wide.SIGMOID_STEPS].astype("<u2")
     return words(*wide.sigmoid_factor(scale)) + table.tobytes()
 
 
 def lstm_block(graph: Graph, op: Op, layout: Layout = PLAIN) -> bytes:
-    """Packs nn_lstm_constants and the arrays after it."""
+    """Packs nn_lstm_constants and the arrays that follow it."""
     net = lstm_of(graph, op)
     gates = [gate for gate in net.gates if gate is not None]
     cells, outputs = gates[0].recurrent.weights.shape
 
     def side_by_side(rows: list[Ints]) -> Ints:
-        """Interleaves the gates' arrays: for each cell, the rows of all gates."""
+        """Returns the gates' arrays interleaved: for each cell, the rows of all gates."""
         return np.stack(rows, axis=1).reshape(cells * len(gates), *rows[0].shape[1:])
 
     matrices = [side_by_side([gate.input.weights for gate in gates])]

@@ -1,9 +1,10 @@
-"""Writes the C that counts rows in a streamed region: the rows that operators need and can compute.
+"""Writes the C that counts rows in a region that runs row by row: the rows that operators need and can
+compute.
 
-If the rows of an operator follow a table, the code uses an equal formula if there is one, else a constant
-table: needed_N[n] is the number of input rows that operator N needs for its first n rows, ready_N[m] the
-number of rows that it can compute from the first m input rows. In a group of branches, each operator computes
-as many rows as it can.
+If the needed rows follow a table, the code uses a formula that equals the table, or else a constant array:
+needed_N[n] is the number of input rows that operator N needs for its first n rows, ready_N[m] the number of
+rows that it can compute from the first m input rows. In a group of parallel branches, each operator computes
+as many rows as its inputs allow.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from buildtool.plan.schedule.branches import INPUT, Branches, Lane, Read
 
 
 class Scale(NamedTuple):
-    """A formula: for its first n > 0 rows, an operator needs (n * rows + offset) / of input rows.
+    """A formula for the input rows that an operator needs for its first n rows, if n is above 0.
 
-    The result is limited to the input's rows.
+    It is (n * rows + offset) / of, rounded down, but at most the number of input rows.
     """
 
     rows: int
@@ -30,7 +31,10 @@ class Scale(NamedTuple):
 
 
 def row_tables(chain: Iterable[Link], delivered: bool) -> list[str]:
-    """Declares the tables that no formula replaces; `delivered`: the region reads a streamed input image."""
+    """Returns lines that declare the tables that no formula replaces.
+
+    `delivered` says whether the region's input is an image that the application delivers row by row.
+    """
     lines = []
     for index, link in enumerate(chain):
         if link.branches is None:
@@ -46,9 +50,10 @@ def row_tables(chain: Iterable[Link], delivered: bool) -> list[str]:
 
 
 def table_high(variable: str, position: int, axis: AxisTable, height: int, *, some: bool) -> str:
-    """Returns C for the input rows (of `height`) that an operator needs for its first `variable` rows.
+    """Returns C for the number of input rows that an operator needs for its first `variable` rows.
 
-    The result may exceed `height`. `some`: whether `variable` is known to be above 0.
+    The value may exceed `height`, the number of input rows. `position` is the operator's. `axis` says which
+    input rows it reads. `some`: whether `variable` is certainly above 0, which makes the C simpler.
     """
     scale = find_scale(axis, height)
     if scale is None:
@@ -58,9 +63,9 @@ def table_high(variable: str, position: int, axis: AxisTable, height: int, *, so
 
 
 def table_ready(rows_made: str, position: int, axis: AxisTable, height: int) -> str:
-    """Returns C for the rows that an operator can compute from the first `rows_made` of `height` input rows.
+    """Returns C for the number of rows that an operator can compute from its first `rows_made` input rows.
 
-    The result may exceed the operator's rows, or be below 0.
+    It may exceed the operator's rows, or be below 0. `height` is the number of input rows.
     """
     scale = find_scale(axis, height)
     if scale is None:
@@ -70,7 +75,9 @@ def table_ready(rows_made: str, position: int, axis: AxisTable, height: int) -> 
 
 
 def find_scale(axis: AxisTable, height: int) -> Scale | None:
-    """Returns the formula that equals a table for `height` input rows; None if there is none."""
+    """Returns the formula that equals the table `axis` for an input of `height` rows; None if there is
+    none.
+    """
     common = gcd(height, len(axis.end))
     # the second is for outputs whose borders make them larger or smaller than a whole factor
     candidates = (
@@ -81,7 +88,7 @@ def find_scale(axis: AxisTable, height: int) -> Scale | None:
 
 
 def _find_offset(axis: AxisTable, height: int, rows: int, of: int) -> Scale | None:
-    """Returns the formula with this ratio that equals a table, or None."""
+    """Returns the formula with the ratio rows / of that equals the table `axis`; None if there is none."""
     least, most = -rows, rows * of + of  # the dividend is never below 0
     for n, end in enumerate(axis.end, 1):
         least = max(least, end * of - n * rows)
@@ -91,7 +98,9 @@ def _find_offset(axis: AxisTable, height: int, rows: int, of: int) -> Scale | No
 
 
 def _declare_table(name: str, position: int, axis: Axis, height: int) -> list[str]:
-    """Declares the table "needed" or "ready" of an operator, unless a formula replaces it."""
+    """Returns lines that declare an operator's table `name`, "needed" or "ready"; none if a formula replaces
+    it.
+    """
     if not isinstance(axis, AxisTable) or find_scale(axis, height) is not None:
         return []
     rows = [0, *axis.end] if name == "needed" else [axis.ready(count) for count in range(height + 1)]
@@ -100,7 +109,7 @@ def _declare_table(name: str, position: int, axis: Axis, height: int) -> list[st
 
 
 def times(variable: str, factor: int) -> str:
-    """Returns C for a product."""
+    """Returns C for the product of a variable and a number."""
     return variable if factor == 1 else f"{variable} * {factor}"
 
 
@@ -112,7 +121,9 @@ def _divide(expression: str, by: int) -> str:
 
 
 def counters(lanes: Branches) -> list[str]:
-    """Returns the counters' names: the rows that each operator computed, and the input rows requested."""
+    """Returns the names of the row counters of a group of branches: the rows that each operator (lane) has
+    computed, and the input rows that were requested.
+    """
     last = lanes.lanes[-1].position
     return [*(f"row_{lane.position}" for lane in lanes.lanes), f"goal_{last}"]
 
@@ -122,10 +133,11 @@ def advance(
     input_loop: Callable[[str], Sequence[str]],
     call: Callable[[int, str, str], Sequence[str]],
 ) -> list[str]:
-    """Returns the statements that ask for some input rows, and compute all rows that these allow.
+    """Returns the statements for one step of a group of branches: they request some input rows, and then let
+    every operator (lane) compute all rows for which its inputs are ready.
 
-    `input_loop` returns the loop that gets this many input rows. `call` returns the code that computes an
-    operator's rows [from, to).
+    `input_loop` gets C for a number of rows, and returns the loop that provides that many input rows. `call`
+    returns the code that computes an operator's rows [from, to).
     """
     last = lanes.lanes[-1].position
     goal = f"goal_{last}"
@@ -152,7 +164,7 @@ def advance(
 
 
 def _ready(lanes: Branches, lane: Lane, read: Read) -> str:
-    """Returns C for the value of `read.ready`."""
+    """Returns C for the number of rows that a lane can compute, as far as its operand `read` is concerned."""
     rows_made = (
         f"goal_{lanes.lanes[-1].position}" if read.lane == INPUT else f"row_{lanes.lanes[read.lane].position}"
     )
@@ -163,7 +175,10 @@ def _ready(lanes: Branches, lane: Lane, read: Read) -> str:
 
 
 def _declare_needed(lanes: Branches, index: int, name: str) -> list[str]:
-    """Declares how many rows of a lane's output are needed; the lane INPUT means the region's input."""
+    """Returns lines that declare the variable `name`: how many rows of a lane's output the other lanes need.
+
+    `index` is the lane; INPUT means the region's input.
+    """
     if index in lanes.exits:
         return [f"const int32_t {name} = need_{lanes.lanes[-1].position};"]
     heights = {
@@ -180,7 +195,11 @@ def _declare_needed(lanes: Branches, index: int, name: str) -> list[str]:
 
 
 def _high(position: int, read: Read) -> str:
-    """Returns C for the input rows that an operator needs, at least 0."""
+    """Returns C for the number of input rows, at least 0, that an operator of a group of branches needs.
+
+    They are for the rows of its own output that later operators need: the C variable need_N, where N is
+    `position`. `read`: the input.
+    """
     variable, axis = f"need_{position}", read.axis
     if isinstance(axis, AxisTable):
         return table_high(variable, position, axis, read.height, some=False)

@@ -1,4 +1,4 @@
-"""What kernels of the signal library are told: their geometries (nn_signal.h), and their constants."""
+"""Writes the geometries (nn_signal.h) and packs the constants for kernels of the signal library."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MAX_RADICES = 16
 
 
 def geometry(graph: Graph, op: Op) -> tuple[str, str, Fields]:
-    """Returns (the struct, "geometry", its fields)."""
+    """Returns the type of the geometry struct, its name ("geometry") and its fields."""
     first = graph.tensors[op.inputs[0]]
     *outer, last = first.shape
     name, fields = _fields(graph, op, math.prod(outer), last)
@@ -28,7 +28,9 @@ def geometry(graph: Graph, op: Op) -> tuple[str, str, Fields]:
 
 
 def _fields(graph: Graph, op: Op, rows: int, last: int) -> tuple[str, dict[str, object]]:
-    """Returns the struct's name, and its fields. The operand has `rows` rows of `last` elements."""
+    """Returns the name of the geometry struct (nn_NAME_geometry) and its fields. The operand has `rows` rows
+    of `last` elements.
+    """
     match op.attrs:
         case g.FftAttrs(points):
             stages = radices(points)
@@ -89,33 +91,35 @@ def _unsigned(*values: int) -> str:
 
 
 def _tables(graph: Graph, op: Op, *positions: int) -> bytes:
-    """Packs operands of int16, one after the other."""
+    """Packs the int16 operands at `positions`, one after the other."""
     tables = (graph.tensors[op.inputs[position]].data for position in positions)
     return b"".join(np.asarray(table).astype("<i2").tobytes() for table in tables)
 
 
 def window_block(graph: Graph, op: Op) -> bytes:
-    """Packs the weights of a window."""
+    """Packs the weights of a window function."""
     return _tables(graph, op, 1)
 
 
 def bank_block(graph: Graph, op: Op) -> bytes:
-    """Packs the channels' tables of a filter bank, then both tables of weights."""
+    """Packs the three tables for the channels of a filter bank, then its two tables of weights."""
     return _tables(graph, op, 3, 4, 5, 1, 2)
 
 
 def gains_block(graph: Graph, op: Op) -> bytes:
-    """Packs PCAN's table of gains."""
+    """Packs the table of gains of PCAN (per-channel amplitude normalisation)."""
     return _tables(graph, op, 2)
 
 
 def log_block(_graph: Graph, _op: Op) -> bytes:
-    """Packs the table of logarithms, and a 0."""
+    """Packs the table of logarithms, padded with a 0."""
     return log_table().astype("<u2").tobytes() + bytes(2)
 
 
 def fft_block(graph: Graph, op: Op) -> bytes:
-    """Packs the factors of a Fourier transform's stages, and those that separate even from odd samples."""
+    """Packs the twiddle factors of a Fourier transform's stages, then those that separate even from odd
+    samples.
+    """
     bits, points = _BITS[graph.tensors[op.inputs[0]].dtype], attributes(op, g.FftAttrs).points
     tables = twiddles(points, bits, op.kind is OpKind.SIGNAL_IRFFT)
     return b"".join(table.astype(table.dtype.newbyteorder("<")).tobytes() for table in tables)

@@ -1,4 +1,6 @@
-"""Emits a plan as files: C, headers, weight image, the assembly that links it, glue for the harness."""
+"""Emits a plan as files: C, headers, weight image, the assembly that links it, and a header for the
+harness.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ from buildtool.target.types import KernelVariant, Role, Routine, Target
 
 @dataclass(frozen=True)
 class Sources:
-    """Emitted files by name. `c_files`: those to compile, without the kernels and the runtime."""
+    """Emitted files by name. `c_files` are those to compile, without kernels and runtime."""
 
     net: str
     files: dict[str, bytes]
@@ -55,7 +57,9 @@ def plan_routines(plan: Plan, target: Target) -> list[Routine]:
 
 
 def kernel_sources(plan: Plan, target: Target) -> list[Path]:
-    """Returns the C files of the plan's kernels and routines, sorted by name, after the runtime's."""
+    """Returns the C files of the runtime, followed by those of the plan's kernels and routines, sorted by
+    name.
+    """
     kernels = [kernel for kernel in target.kernels_by_name(plan.kernels) if kernel]
     return source_files(target, [*kernels, *plan_routines(plan, target)])
 
@@ -72,10 +76,11 @@ def emit(
     image: WeightImage | None = None,
     checks: Checks = NO_CHECKS,
 ) -> Sources:
-    """Emits C, headers and weight image of `graph` with `plan`; `name` becomes the prefix of C names.
+    """Returns the C, headers and weight image of `graph` with `plan`. `name` becomes the prefix of the names
+    in C.
 
-    `session` may have the plan's timeline. `image` is the weight image, if it has been made already. `checks`
-    says what the network checks in the field.
+    `session` may already have the plan's timeline. `image` is the weight image (None: make it). `checks` says
+    what the network checks in the field.
     """
     kernels = target.kernels_by_name(plan.kernels)
     image = image or weight_image(graph, kernels)
@@ -126,7 +131,9 @@ def _weights_assembly(net: str, image: WeightImage) -> str:
 
 
 def _emit_step(network: Network, step: Step, loads: loading.Loading, index: int) -> list[str]:
-    """Returns the code of one step of an operator, with its markers and traces."""
+    """Returns the code for one step that computes a whole operator, with its markers and traces. `index` is
+    its region.
+    """
     graph = network.graph
     op = graph.ops[step.op]
     kernel = network.kernels[step.op]
@@ -140,7 +147,7 @@ def _emit_step(network: Network, step: Step, loads: loading.Loading, index: int)
 
 
 def _trace_tensor(network: Network, tensor: int) -> str:
-    """Returns the statement that traces a whole tensor, which may lie in some channels of another one."""
+    """Returns the statement that traces a whole tensor, which may be some channels of another one."""
     tensors, part = network.graph.tensors, parts(network.graph).get(tensor)
     of = tensors[tensor]
     if part is None:
@@ -153,9 +160,9 @@ def _trace_tensor(network: Network, tensor: int) -> str:
 def _emit_region(
     network: Network, region: Region, index: int, loads: loading.Loading, moves: Sequence[Move]
 ) -> tuple[list[str], list[str]]:
-    """Returns the arenas that a region's function takes, and its lines.
+    """Returns the names of the arenas that a region's function takes, and the function's lines.
 
-    `moves` are done at its start, and `network` is the one after them.
+    `moves` copy tensors at its start; `network` is the one after them.
     """
     graph = network.graph
     text, repeated = [], repeated_ops(graph)
@@ -186,7 +193,9 @@ _SHAPES_SHOWN = 2
 
 
 def _describe_shapes(graph: Graph, op: Op) -> str:
-    """Returns the shapes of input and output activations: "1x8x8x3 -> 1x4x4x16"; at most two per side."""
+    """Returns the shapes of an operator's input and output activations, such as "1x8x8x3 -> 1x4x4x16"; at
+    most two for each side.
+    """
     activations = [t for t in op.as_seen.inputs if t >= 0 and not graph.tensors[t].is_constant]
     sides = []
     for side in (activations, op.outputs):
@@ -196,7 +205,7 @@ def _describe_shapes(graph: Graph, op: Op) -> str:
 
 
 def _memory_map(network: Network) -> list[str]:
-    """Returns a comment with the place and the lifetime of each buffer in the arena."""
+    """Returns the lines of a comment with the place and the lifetime of each buffer in the arena."""
     rows, second = [], network.plan.second_at
     for b in sorted(network.plan.buffers, key=lambda b: (b.first, b.last, b.offset)):
         place = f"2+{b.offset - second}" if 0 < second <= b.offset else str(b.offset)

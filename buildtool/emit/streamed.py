@@ -1,8 +1,9 @@
-"""Writes a streamed region's C: a loop over the rows of each group, which contains the loop of its input.
+"""Writes the C of a region that runs row by row: a loop over the rows of each group, which contains the loop
+of its input.
 
 Before a group computes rows, the inner loop computes the rows of the previous group that they need. The
-innermost loop uses rows of the region's input, or asks for rows of a streamed input image. Branches advance
-together (see `rows`).
+innermost loop uses rows of the region's input, or asks the application for rows of the input image. Branches
+advance together (see `rows`).
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from buildtool.plan.schedule.axis import Axis, AxisTable
 from buildtool.plan.schedule.bands import first_row
 from buildtool.plan.schedule.bands import lines as lines_of
 from buildtool.plan.schedule.delivery import portions
+from buildtool.plan.schedule.pace import Pace
 from buildtool.plan.schedule.receptive import axes, columns, fed_in_parts
 from buildtool.plan.schedule.schedule import column_ranges, first_column, is_driven, links
 from buildtool.plan.types import Group, Region, Scheme
@@ -34,7 +36,9 @@ _ROW_SOURCE = ("nn_row_source *const deliver = row_source;", "void *const contex
 
 
 def emit_streamed_region(network: Network, region: Region, coming: StreamedLoads) -> list[str]:
-    """Returns the body of a streamed region's function; `coming`: the loads of constants while it runs."""
+    """Returns the body of the function for a region that runs row by row. `coming` writes the loads of
+    constants.
+    """
     chain, delivered = links(region, network.graph), network.takes_rows(region)
     names = [
         name
@@ -55,22 +59,28 @@ def emit_streamed_region(network: Network, region: Region, coming: StreamedLoads
 
 
 def _zeros(every: Sequence[str]) -> list[str]:
-    """Declares counters, several per line."""
+    """Returns lines that declare counters with the value 0, several per line.
+
+    An item of `every` is a counter's name, or a name with another first value ("x = 2").
+    """
     rows = (every[i : i + _COUNTERS] for i in range(0, len(every), _COUNTERS))
     values = ([name if "=" in name else f"{name} = 0" for name in row] for row in rows)
     return ["int32_t " + ", ".join(row) + ";" for row in values]
 
 
 def _row_counter(network: Network, group: Group) -> list[str]:
-    """Returns the counter of a group's rows, with the row where it begins if that is not 0."""
+    """Returns the declaration of a group's row counter, for `_zeros`.
+
+    It is the counter's name, with its first value if that is not 0.
+    """
     begin, name = first_row(network.graph, group), f"row_{group.ops[-1]}"
     return [f"{name} = {begin}" if begin else name]
 
 
 def whole_image(network: Network, region: Region) -> list[str]:
-    """Returns code that reads all rows of a streamed input image, for a region of one step.
+    """Returns code that gets all rows of the input image from the application, for a region of one step.
 
-    There is no code if the region does not read this image.
+    It is empty if the region does not read this image.
     """
     if not network.takes_rows(region):
         return []
@@ -82,7 +92,9 @@ def whole_image(network: Network, region: Region) -> list[str]:
 
 
 def _ask_for_row(row: str, place: str) -> list[str]:
-    """Returns statements that ask for a row, and end the invoke on an error."""
+    """Returns statements that ask the application for the row number `row` at the address `place`, and end
+    the invoke on an error.
+    """
     return [f"const int code = deliver(context, {row}, {place});", *block("if (code != 0)", ["return code;"])]
 
 
@@ -97,7 +109,9 @@ def _geometries(network: Network, region: Region) -> list[str]:
 
 
 def _views(network: Network, region: Region) -> list[str]:
-    """Declares a view of every tensor of the region: whole, or a ring buffer."""
+    """Returns lines that declare a view of every tensor of the region: of the whole tensor, or of its ring
+    buffer.
+    """
     graph = network.graph
     lines = []
     tensors = [t for p in region.ops for t in (*operands_of(network, p), *graph.ops[p].outputs)]
@@ -137,8 +151,16 @@ def _views(network: Network, region: Region) -> list[str]:
     return lines
 
 
+def _step_end(pace: Pace, row: str) -> str:
+    """Returns C for one past the last row of the step that begins with the row `row`: pace.end."""
+    end = f"nn_least({pace.height}, {row} + {pace.step})"
+    if pace.last > pace.step:
+        end = f"{pace.height} - {row} <= {pace.last} ? {pace.height} : {row} + {pace.step}"
+    return end if pace.first == pace.step else f"{row} == 0 ? {pace.end(0)} : {end}"
+
+
 def _high(variable: str, axis: Axis) -> str:
-    """Returns C for axis.high(variable)."""
+    """Returns C for one past the last input row that the first `variable` output rows need: axis.high."""
     return plus(times(variable, axis.stride), axis.kernel - axis.stride - axis.pad)
 
 
@@ -147,13 +169,15 @@ def _low(variable: str, axis: Axis) -> str:
 
 
 def _first(variable: str, axis: Axis) -> str:
-    """Returns C for axis.low(variable)."""
+    """Returns C for the first input row that the output row number `variable` needs: axis.low."""
     return plus(times(variable, axis.stride), -axis.pad)
 
 
 @dataclass(frozen=True)
 class _Loops:
-    """Writes the loops of a region's groups. `asks`: whether the region asks for rows of a streamed image."""
+    """Writes the loops over the rows of a region's groups. `asks` says whether the region gets its input
+    image row by row from the application.
+    """
 
     network: Network
     chain: Sequence[Link]
@@ -161,9 +185,9 @@ class _Loops:
     coming: StreamedLoads
 
     def all(self) -> list[str]:
-        """Returns the loop of the last group, which contains the others.
+        """Returns the loop of the last group, which contains the loops of all others.
 
-        If the streamed image does not drive the region, all its rows come first.
+        If the first group cannot run as rows of the image arrive, all these rows are fetched before it.
         """
         network = self.network
         if not self.asks or is_driven(self.chain[0].group, network.graph):
@@ -172,13 +196,15 @@ class _Loops:
         return [*self.of(-1, str(rows)), *replace(self, asks=False).all()]
 
     def of(self, index: int, need: str) -> list[str]:
-        """Returns the loop that computes `need` rows of group `index`; for -1, it requests input rows."""
+        """Returns the loop that goes on until `need` rows of the group `index` are computed; for -1, until
+        that many input rows have been fetched.
+        """
         if index < 0:
             if not self.asks:
                 return []
             view = f"tensor_{self.network.delivered.tensor}"
             count, size = portions(self.network.graph)
-            if count > 1:  # all of the only row
+            if count > 1:  # the row is delivered in portions
                 asks = _ask_for_row("x", f"nn_out_data(&{view}) + x * {size}")
                 body = [*block(f"for (int32_t x = 0; x < {count}; x++)", asks), "delivered++;"]
                 return block(f"while (delivered < {need})", body)
@@ -207,7 +233,7 @@ class _Loops:
             reach = _high(end, link.axis)
         body = [
             f"const int32_t {start} = {row};",
-            f"const int32_t {end} = nn_least({link.height}, {row} + {link.group.rows_per_step});",
+            f"const int32_t {end} = {_step_end(link.pace, row)};",
             *self.of(index - 1, f"nn_least({link.input_height}, {reach})"),
             *self.coming.before(link.group, start),
             *_group(self.network, link.group, start, end),
@@ -217,12 +243,12 @@ class _Loops:
 
 
 def _whole_rows(network: Network, position: int, start: str, end: str) -> str:
-    """Returns C for the window of an operator's rows [start, end)."""
+    """Returns C for the window with all columns of an operator's rows [start, end)."""
     return f"{{{start}, {end}, 0, {columns(network.graph, network.graph.ops[position])}}}"
 
 
 def _group(network: Network, group: Group, start: str, end: str) -> list[str]:
-    """Returns the statements that compute rows [start, end) of a group."""
+    """Returns the statements that compute rows [start, end) of a group's output."""
     graph = network.graph
     width = columns(graph, graph.ops[group.ops[-1]])
     if len(group.ops) == 1 and not group.hand_off:
@@ -239,7 +265,7 @@ def _group(network: Network, group: Group, start: str, end: str) -> list[str]:
         return block("", lines)
     leaping = _leaping(group, graph)
     lines += ["/* Columns made by each operator. */", *_zeros([f"x_{p}" for p in group.ops])]
-    body = [f"const int32_t end_{last} = nn_least({width}, x + {group.hand_off});"]  # after this hand-off
+    body = [f"const int32_t end_{last} = nn_least({width}, x + {group.hand_off});"]  # after this call
     for before, most, needs in _readers(network, group, 1):
         reach = _fold("nn_most", [_high(f"end_{p}", axis) for p, axis in needs])
         body.append(f"const int32_t end_{before} = nn_least({most}, {reach});")
@@ -262,7 +288,9 @@ def _group(network: Network, group: Group, start: str, end: str) -> list[str]:
 
 
 def _row_ranges(network: Network, group: Group, start: str, end: str) -> list[str]:
-    """Declares the rows that each operator makes for rows [start, end) of the last one."""
+    """Returns lines that declare the rows that each operator of a group computes for rows [start, end) of the
+    last one.
+    """
     last = group.ops[-1]
     lines = [f"const int32_t low_{last} = {start}, high_{last} = {end};"]
     for before, height, needs in _readers(network, group, 0):
@@ -274,7 +302,11 @@ def _row_ranges(network: Network, group: Group, start: str, end: str) -> list[st
 
 
 def _band_rows(network: Network, group: Group, start: str, end: str) -> list[str]:
-    """Declares the same for a group of bands: from the rows made so far to those that are needed now."""
+    """Returns lines that declare the rows that each operator of a group of bands computes in a step.
+
+    Such a group keeps rows from step to step. So an operator computes the rows from those that it has
+    computed before up to those that are needed for rows [start, end) of the last operator.
+    """
     last, before, after = group.ops[-1], start, end
     lines = [f"const int32_t low_{last} = nn_most(0, {start}), high_{last} = nn_most(0, {end});"]
     if group.scheme is Scheme.SWAPS and any(network.lines(p) for p in group.ops):
@@ -295,10 +327,12 @@ def _band_rows(network: Network, group: Group, start: str, end: str) -> list[str
 def _band_call(
     network: Network, position: int, kept: int, columns_made: str, call: Sequence[str]
 ) -> list[str]:
-    """Returns an operator's call in a group of bands, which may have no rows to make.
+    """Returns an operator's call in a group of bands, and copies of the rows that are kept for the next step.
 
-    `kept`: rows of its output that the next step reads again. They are copied into its window before the
-    call, and from there to their lines after it. `columns_made`: C for the columns of the call.
+    The next step reads the last `kept` rows of the operator's output again. Before the call, the kept rows of
+    the step before are copied from their line buffer into the operator's window; after it, the new ones are
+    copied back. The call is left out if there are no rows to compute. `columns_made` is C for the columns of
+    the call.
     """
     low, high = f"low_{position}", f"high_{position}"
     if not kept:
@@ -326,7 +360,11 @@ def _band_call(
 def _swap_call(
     network: Network, position: int, kept: int, columns_made: str, call: Sequence[str]
 ) -> list[str]:
-    """Returns the same in a group that swaps: the columns that leave the window take the others' places."""
+    """Returns an operator's call in a group that swaps the rows that it keeps from step to step.
+
+    A kept row is partly in the window, partly in a line buffer. Before the call, the columns that leave the
+    window and those that come in change places. The arguments are as in `_band_call`.
+    """
     low, high = f"low_{position}", f"high_{position}"
     lines = block(f"if ({low} < {high})", call)
     if not kept or network.lines(position) is None:
@@ -339,7 +377,9 @@ def _swap_call(
 
 
 def _leaping(group: Group, graph: Graph) -> frozenset[int]:
-    """The operators of a group that leave out columns between two hand-offs, because nothing reads them."""
+    """Returns the operators of a group that skip columns between two hand-offs (calls on some columns),
+    because nothing reads these columns.
+    """
     leaping = set()
     for position, (low, high) in zip(group.ops, column_ranges(group, graph), strict=True):
         if low[0] > 0 or (low[1:] > high[:-1]).any():
@@ -348,10 +388,10 @@ def _leaping(group: Group, graph: Graph) -> frozenset[int]:
 
 
 def _readers(network: Network, group: Group, side: int) -> Iterator[tuple[int, int, list[tuple[int, Axis]]]]:
-    """Yields the operators of a group in reverse order, without the last one.
+    """Yields all operators of a group except the last one, in reverse order.
 
     Each is (position, number of output rows, [(position, axis) of each reader in the group]). If `side` is 1,
-    columns take the place of rows.
+    the numbers and axes are those of columns.
     """
     ops = network.graph.ops
     for before in reversed(group.ops[:-1]):
@@ -361,5 +401,5 @@ def _readers(network: Network, group: Group, side: int) -> Iterator[tuple[int, i
 
 
 def _fold(function: str, expressions: Sequence[str]) -> str:
-    """Returns C for the minimum or maximum of some expressions."""
+    """Returns C that applies a function of two arguments, minimum or maximum, to all expressions."""
     return reduce(lambda a, b: f"{function}({a}, {b})", dict.fromkeys(expressions))

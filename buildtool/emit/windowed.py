@@ -1,4 +1,6 @@
-"""Writes one operator's C for a window of its output, in a streamed region; views may be ring buffers."""
+"""Writes one operator's C for a window of its output, in a region that runs row by row. Views may be ring
+buffers.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +25,10 @@ def operands_of(network: Network, position: int) -> tuple[int, ...]:
 
 
 def window_call(network: Network, position: int, window: str, in_part: bool = False) -> list[str]:
-    """Returns one kernel call on a window, with markers and trace.
+    """Returns one kernel call on a window of the output, with markers and trace. `window` is C for the
+    nn_window.
 
-    `in_part`: whether the window has only some of the columns.
+    `in_part` says that the window has only some of the columns.
     """
     graph = network.graph
     op, kernel = graph.ops[position], network.kernels[position]
@@ -60,7 +63,7 @@ def window_call(network: Network, position: int, window: str, in_part: bool = Fa
 
 
 def _copy_parts(network: Network, position: int) -> list[str]:
-    """Returns calls that copy the inputs of a concatenation."""
+    """Returns the calls that copy a window of each input of a concatenation to its place."""
     op, start, calls = network.graph.ops[position].as_seen, 0, []
     join = network.target.routine(Role.JOIN, network.kernels[position])
     for t in op.inputs:
@@ -72,7 +75,9 @@ def _copy_parts(network: Network, position: int) -> list[str]:
 
 
 def _accumulate(network: Network, position: int) -> list[str]:
-    """Returns code that adds a part of a global pooling's input to its sums, and finally sets the output."""
+    """Returns code that adds a part of a global pooling's input to its sums, and after the last part computes
+    the output.
+    """
     graph = network.graph
     op = graph.ops[position].as_seen
     _, height, width, channels = graph.tensors[op.inputs[0]].nhwc
@@ -95,7 +100,10 @@ def _accumulate(network: Network, position: int) -> list[str]:
 
 
 def _scatter(network: Network, position: int, in_part: bool) -> list[str]:
-    """Returns code that copies the channels of some pixels to their planes in the output."""
+    """Returns code that copies pixels of an image into planes: the output has a plane for each channel.
+
+    `in_part`: whether the C variable `window` has only some columns of the input.
+    """
     graph, kernel = network.graph, network.kernels[position]
     op = graph.ops[position]
     (source,), (result,) = op.inputs, op.outputs
@@ -119,7 +127,7 @@ def _scatter(network: Network, position: int, in_part: bool) -> list[str]:
 
 
 def _at_the_end(network: Network, position: int, statements: list[str]) -> list[str]:
-    """Returns the statements and the output's trace, which run after the last part of the input."""
+    """Returns a block that runs after the last part of the input: the statements, and the output's trace."""
     graph, op = network.graph, network.graph.ops[position].as_seen
     _, height, width, _ = graph.tensors[op.inputs[0]].nhwc
     (result,) = op.outputs
@@ -130,11 +138,10 @@ def _at_the_end(network: Network, position: int, statements: list[str]) -> list[
 def _move_channels(
     graph: Graph, op: Op, kernel: KernelVariant, target: Target, constants: str, by_pixels: bool
 ) -> list[str]:
-    """Returns statements that compute the part of the output that the C variable `window` describes.
+    """Returns statements that compute, for an operator that copies, the output in the C variable `window`.
 
-    A kernel that copies boxes is called for each row, or for each pixel. A row is contiguous only if all its
-    columns are in memory. `constants`: C for the operator's constants. `by_pixels`: whether the window, or
-    the buffer of the input or the output, has only some of the columns.
+    The kernel copies boxes, and is called for each row, or for each pixel if `by_pixels`: a row is contiguous
+    only if all its columns are in memory. `constants` is C for the operator's constants.
     """
     source, result = op.inputs[0], op.outputs[0]
     copy = copy_inside(graph, op, 3 if by_pixels else 2)
@@ -159,7 +166,9 @@ def _move_channels(
 
 
 def _place(declared: str, data: str, tensor: int, by_pixels: bool) -> str:
-    """Declares the address of row y, or of pixel (y, column), of a tensor's view that begins at `data`."""
+    """Returns the line that declares the address of row y, or of pixel (y, column), in a tensor's view.
+    `declared` is the declaration, `data` C for the address where the view's memory begins.
+    """
     view = f"tensor_{tensor}"
     row = f"{declared} = {data} + y % {view}.ring_rows * {view}.row_stride"
     return row + (f" + column % {view}.ring_cols * {view}.pixel_stride;" if by_pixels else ";")
@@ -172,14 +181,15 @@ def addition(
     named: Sequence[str],
     arguments: Mapping[Argument, str],
 ) -> list[str]:
-    """Returns statements for an ADD whose second operand has fewer channels.
+    """Returns statements for an ADD whose second operand has fewer channels, for the output in the C variable
+    `window`.
 
-    They compute the part of the output that the C variable `window` describes. The kernel is called on parts
-    of the channels, row by row. For channels that the second operand lacks, a constant filling is added. Each
-    row is finished before the next one begins, as the contract `row` requires.
+    The kernel is called on parts of the channels, row by row. For channels that the second operand lacks, a
+    constant filling is added. Each row is finished before the next one begins, as the overlap contract `row`
+    requires.
 
-    `named`: the views of the first operand, the second operand, the filling and the output. `arguments`: the
-    kernel's other arguments.
+    `named` are the views of the first operand, the second operand, the filling and the output. `arguments`
+    are the kernel's other arguments.
     """
     assert isinstance(op.attrs, WidenedAttrs)
     first, second, filling, out = named

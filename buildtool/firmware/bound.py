@@ -1,4 +1,4 @@
-"""An upper bound of the memory that firmware takes, from recorded sizes; it needs no compiler."""
+"""Computes an upper bound of the memory that firmware takes, from recorded sizes; it needs no compiler."""
 
 from __future__ import annotations
 
@@ -35,18 +35,20 @@ _TABLE = re.compile(r"static const \w+ \w+(?:\[\d*\])* = \{(.*?)\};", re.DOTALL)
 _AROUND_ARENA = 128  # bytes before and behind the arena that the test firmware watches
 _LEAST_NETWORK = 512  # bytes of code and constants of a network with one operator
 _SPARE = 256  # bytes: the largest error of the fitted size of emitted code, over random small networks
-_COLUMNS = 256  # bytes of an operator that runs by columns too: its limits and its window, not in the fit
-_TINY_ARENA = 512  # bytes: the test firmware paints an arena up to this size without a loop,
-_UNROLLED = 1024  # which takes this many bytes of code
+_COLUMNS = 256  # bytes, beyond the fit, for an operator that also runs by columns: its limits and window
+_TINY_ARENA = 512  # bytes: the test firmware paints an arena up to this size without a loop
+_UNROLLED = 1024  # bytes of code for painting without a loop
 _SECOND = 512  # bytes of the test firmware for painting and watching a second arena
 ESTIMATED_FROM = (
     ("-march=rv32imac_zicsr", "-mabi=ilp32"),
     0,
-)  # other cores' code is estimated from this core's,
-LIKENED_KERNELS, LIKENED_FACTOR = "reference", 1.5  # its kernels, and the factor for other cores
-_LINE = 4  # bytes of code, the most of a line of assembly
+)  # the core (RV32IMAC) from whose code that of other cores is estimated
+LIKENED_KERNELS, LIKENED_FACTOR = "reference", 1.5  # its kernels, and the factor for others
+_LINE = 4  # upper limit for the code of a line of assembly, in bytes
 _SHARED, _SHARING = "_threads.c", 512  # files with this ending share calls among threads; their bytes
 _THREAD_STACK = 2560  # bytes, as in kernels/runtime/nn_parallel.c
+_BESIDE_KERNELS = 3328  # bytes of memcpy and its like, and of the runtime, in the kernels' RAM
+_FAR_CALLS = 512  # bytes of the linker's jumps from flash to kernels in RAM
 _GAPS = 64 + 16  # the most bytes, where arena and variables share a memory; the arena is aligned to 64
 
 
@@ -69,11 +71,11 @@ def features(source: str) -> tuple[int, ...]:
 
 
 def bound(sources: Sources, plan: Plan, target: Target, compiler: str) -> Footprint | None:
-    """Returns an upper bound of a firmware's sizes; None if sizes of the core or a kernel are not recorded.
+    """Returns an upper bound of the bytes that firmware takes in each memory.
 
-    It is None, too, if the plan loads constants into the arena. `compiler` is the installed compiler. If
-    it is "", the newest recorded compiler of the board's first toolchain counts. If the compiler is not
-    recorded, the largest recorded sizes count.
+    Returns None if sizes of the core or of a kernel are not recorded, or if the plan loads constants into the
+    arena. `compiler` is the installed compiler. If it is "", the newest recorded compiler of the board's
+    first toolchain counts. If it is not recorded, the largest recorded sizes count.
     """
     entries = recorded_sizes(target.board.core)
     if plan.loads or not entries:
@@ -95,10 +97,11 @@ def bound(sources: Sources, plan: Plan, target: Target, compiler: str) -> Footpr
 
 
 def estimate(sources: Sources, plan: Plan, target: Target) -> Footprint | None:
-    """Estimates the firmware of a core without a compiler as 1.5 times the code for RV32IMAC; not a bound.
+    """Estimates the footprint on a core for which there is no compiler: 1.5 times the code for RV32IMAC.
 
-    A kernel without a size for RV32IMAC counts as the largest reference kernel, assembly by its lines. None
-    if code and arena are in different memories, as the code then takes nothing from the arena.
+    This is not a bound. A kernel without a size for RV32IMAC counts as much as the largest reference kernel;
+    assembly is estimated from its number of lines. Returns None if code and arena are in different memories,
+    because the code then takes nothing from the arena.
     """
     from buildtool.emit.sources import kernel_sources
 
@@ -112,9 +115,11 @@ def estimate(sources: Sources, plan: Plan, target: Target) -> Footprint | None:
 
 
 def _liken(paths: Sequence[Path], own: int, target: Target, entry: Recorded) -> Counter[str]:
-    """Estimates the bytes of code and constants of each owner from the sizes on another core.
+    """Estimates the bytes of code and constants of each owner (network, kernels, firmware) from the sizes on
+    another core.
 
-    `own` is the size of the network's code on that core, in bytes.
+    `paths` are the sources of kernels. `own` is the size of the network's code on that core, in bytes.
+    `entry` has the recorded sizes on that core.
     """
     plain = {name: size for name, size in entry.code.items() if name.startswith(LIKENED_KERNELS)}
     kernels = [path for path in paths if path.name not in RUNTIME]  # the runtime is part of the firmware
@@ -128,7 +133,9 @@ def _liken(paths: Sequence[Path], own: int, target: Target, entry: Recorded) -> 
 
 
 def _estimate_network_code(sources: Sources, entry: Recorded) -> float:
-    """Estimates the bytes of code and constants of the emitted C files."""
+    """Estimates the bytes of code and constants of the emitted C files, from the recorded bytes for each
+    feature.
+    """
     numbers = features("\n".join(sources.files[name].decode() for name in sources.c_files))
     return sum(entry.network[name] * n for name, n in zip(FEATURES, numbers, strict=True))
 
@@ -137,7 +144,9 @@ def _estimate_network_code(sources: Sources, entry: Recorded) -> float:
 
 
 def is_estimated(target: Target) -> bool:
-    """Whether a board's code size is estimated from another core's code, as there is no compiler here."""
+    """Whether a board's code size is estimated from another core's code, because there is no compiler for the
+    board's core.
+    """
     board = target.board
     return board.is_native and board.code == board.arena and board.memory(board.weights).bandwidth > 0
 
@@ -145,7 +154,8 @@ def is_estimated(target: Target) -> bool:
 def predicted_footprint(
     graph: Graph, plan: Plan, target: Target, session: Session | None = None
 ) -> Footprint | None:
-    """Returns the firmware's footprint from the recorded sizes of all compilers; None if none are recorded.
+    """Returns the firmware's footprint from the recorded sizes of all compilers; None if no sizes are
+    recorded.
 
     It needs no compiler and packs no weights.
     """
@@ -168,11 +178,11 @@ def firmware(
     *,
     least: bool = False,
 ) -> tuple[FirmwareUse, ...]:
-    """Returns the bytes that firmware takes in each memory besides the arena and the network's state.
+    """Returns the bytes that firmware takes in each memory, without the arena and the network's state.
 
-    If the arena's memory has code, this is the code of `plan`. Without a plan, it is the code that every
-    plan has. If `least` is true, upper bounds are multiplied by LEAST_SHARE and gaps are left out;
-    estimates do not change. Firmware that runs on this machine takes nothing, unless its size is
+    If the arena's memory also holds code, the result includes the code of `plan`, or without a plan the code
+    that every plan has. If `least` is true, upper bounds are multiplied by LEAST_SHARE and gaps are left out;
+    estimates do not change. The result is empty for firmware that runs on this machine, unless its size is
     estimated.
     """
     board = target.board
@@ -204,8 +214,21 @@ def firmware(
 
 
 def _list_data_parts(board: Board, guard: int, variables: int) -> dict[str, int]:
-    """Returns the bytes of the stack, its guard and the variables, which are in the memory for data."""
+    """Returns the bytes of the stack, its guard and the variables: the parts of the memory for data, by
+    name.
+    """
     return {needs.STACK: board.stack_bytes, needs.GUARD: guard, f"{needs.VARIABLES} of all": variables}
+
+
+def _list_kernel_parts(code: Mapping[str, int]) -> dict[str, int]:
+    """Returns the bytes of the kernels where they run from a RAM, from the bytes of all code by owner."""
+    kernels = f"{needs.CODE} of the {needs.KERNELS}"
+    gaps = code.get(needs.ALIGNMENT, 0)
+    return {
+        kernels: code[kernels],
+        f"{needs.CODE} of the {needs.FIRMWARE}": _BESIDE_KERNELS,
+        needs.ALIGNMENT: gaps,
+    }
 
 
 def _find_guard_bytes(board: Board) -> int:
@@ -216,7 +239,10 @@ def _find_guard_bytes(board: Board) -> int:
 def _count_code_beside(
     graph: Graph, target: Target, plan: Plan | None, session: Session | None
 ) -> Mapping[str, int]:
-    """Returns the bytes of code of each owner in the arena's memory; empty if no size is known."""
+    """Returns the bytes of code of each owner if code lies in the same memory as the arena.
+
+    Without a plan, only code that every plan has counts. The result is empty if no size is known.
+    """
     board = target.board
     if plan is not None:
         footprint = predicted_footprint(graph, plan, target, session)
@@ -239,7 +265,10 @@ def _count_code_beside(
 
 
 def _count_code(sources: Sources, plan: Plan, target: Target, entry: Recorded) -> dict[str, int] | None:
-    """Returns the bytes of code and constants of each owner; None if a kernel has no recorded size."""
+    """Returns the bytes of code and constants of each owner (network, kernels, firmware) for one compiler.
+
+    Returns None if a kernel has no recorded size.
+    """
     from buildtool.emit.sources import kernel_sources, plan_routines
 
     # The runtime is part of the firmware.
@@ -278,6 +307,9 @@ def _list_uses(
         (board.code, dict(code)),
         (board.weights, {needs.WEIGHTS: weights}),
         (board.data, {**_list_data_parts(board, guard, variables), needs.STATE: plan.state_bytes}),
+        *([(board.kernels, _list_kernel_parts(code))] if board.kernels else []),
+        *([(board.code, {f"{needs.CODE} of the {needs.FIRMWARE}": _FAR_CALLS})] if board.kernels else []),
+        *([(board.code, {needs.WEIGHTS: weights})] if board.copies_weights else []),
         *arenas,
     ):
         parts.setdefault(memory, Counter()).update(sizes)

@@ -1,6 +1,6 @@
-"""Footprints of firmware: bounds from recorded sizes, or exact ones of linked images.
+"""Finds the footprint of firmware: an upper bound from recorded sizes, or the exact one of a linked image.
 
-Bounds need no compiler.
+A bound needs no compiler.
 """
 
 from __future__ import annotations
@@ -32,10 +32,12 @@ LINKED, BOUND, ESTIMATED, UNCOUNTED = "linked", "bound", "estimated", "uncounted
 
 @dataclass(frozen=True)
 class Count:
-    """A footprint, which is None if the size of the code is not known.
+    """A footprint, and how it was found.
 
-    `note` says why nothing was linked. `estimated` is true if the footprint is estimated from another
-    core's code. `stack` is an upper limit for an invoke's stack in bytes, None if it is not recorded.
+    `footprint`: None if the size of the code is not known.
+    `note`: why nothing was linked.
+    `estimated`: whether the footprint is estimated from another core's code.
+    `stack`: an upper limit for an invoke's stack in bytes, None if it is not recorded.
     """
 
     footprint: Footprint | None
@@ -45,7 +47,7 @@ class Count:
 
     @property
     def how(self) -> str:
-        """How the footprint was found: linked, bound, estimated or uncounted."""
+        """How the footprint was found: "linked", "bound", "estimated" or "uncounted"."""
         if self.footprint is None:
             return UNCOUNTED
         if self.estimated:
@@ -63,8 +65,8 @@ def count_footprint(
 ) -> Count:
     """Returns the footprint of a network's test firmware on a board.
 
-    The firmware is compiled and linked where the board's compiler is installed, unless `suffices` says
-    that an upper bound from recorded sizes is enough.
+    The firmware is compiled and linked if the board's compiler is installed, unless `suffices` returns True
+    for the upper bound from recorded sizes.
     """
     if target.board.is_native:
         note = "firmware for this board runs on this machine: its code size says nothing about the board"
@@ -100,7 +102,10 @@ _ROOMY = b"LENGTH = 0x10000000"  # 256 MB: all firmware fits
 
 @dataclass(frozen=True)
 class LinkedImage:
-    """A linked firmware image: its bytes, its sections, and each object's share of them, by file name."""
+    """A linked firmware image: its bytes, its sections, and the bytes of each object in them.
+
+    `shares` names objects by file name, without folders.
+    """
 
     elf: bytes
     compiler: str
@@ -110,7 +115,9 @@ class LinkedImage:
 
 
 def link_footprint(sources: Sources, plan: Plan, target: Target, toolchain: Toolchain) -> Footprint:
-    """Returns the exact footprint of a network's test firmware; ToolError if compiling or linking fails."""
+    """Returns the exact footprint of a network's test firmware; raises ToolError if compiling or linking
+    fails.
+    """
     with scratch() as folder:
         image = link_anyway(sources, plan, target, toolchain, Path(folder))
     owners = {path.name: needs.NETWORK for path in image.objects.network}
@@ -162,7 +169,8 @@ def _list_uses(
     for section in image.sections:
         add(section.address, section.size, _name_parts(section, board, shares, arenas))
         if section.load_address not in (-1, section.address):
-            add(section.load_address, section.size, {needs.INITIAL: section.size})
+            stored = {} if section.is_writable else _name_parts(section, board, shares, arenas)
+            add(section.load_address, section.size, stored or {needs.INITIAL: section.size})
     # ld.lld aligns the end of the code for the variables' initial values, even where there are none.
     table = open_elf(image.elf).get_section_by_name(".symtab")
     for symbol in (table.get_symbol_by_name(_DATA_LOAD) or []) if table is not None else []:
@@ -174,7 +182,10 @@ def _list_uses(
 def _name_parts(
     section: Section, board: Board, shares: Mapping[str, Mapping[str, int]], arenas: Sequence[int]
 ) -> dict[str, int]:
-    """Returns the bytes of each named part of a section."""
+    """Returns the bytes of each named part of a section, such as the stack and its guard.
+
+    `shares` maps the name of a section to its bytes by owner. `arenas` are the sizes of the arenas.
+    """
     if section.name == ".stack":
         return {needs.STACK: board.stack_bytes, needs.GUARD: section.size - board.stack_bytes}
     for name, size in zip(_ARENAS, arenas, strict=False):

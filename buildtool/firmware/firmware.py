@@ -29,14 +29,14 @@ from buildtool.target.types import Target, Toolchain
 
 @dataclass(frozen=True)
 class Firmware:
-    """A linked firmware image on disk, and its compiler."""
+    """A linked firmware image on disk (`elf`), and the name and version of its compiler."""
 
     elf: Path
     compiler: str
 
 
 def write_files(files: dict[str, bytes], folder: Path) -> None:
-    """Writes files below `folder`, each one whole or not at all."""
+    """Writes files below `folder`, each one completely or not at all."""
     for name, data in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -45,7 +45,7 @@ def write_files(files: dict[str, bytes], folder: Path) -> None:
 
 @dataclass(frozen=True)
 class Objects:
-    """The object files of a test firmware by owner, in the order in which they are linked."""
+    """The object files of a test firmware by owner; `all` has them in the order in which they are linked."""
 
     network: tuple[Path, ...]
     weights: tuple[Path, ...]
@@ -70,8 +70,9 @@ def build_firmware(
 ) -> Firmware:
     """Compiles and links a network's test firmware in `folder`.
 
-    `flags` are for every compilation and the link (-DNN_TRACE, sanitizers). `tell` is called with the
-    progress as text. `own_harness` has the firmware's own C files, which replace the plugin's.
+    `flags` are added to every compilation and to the link (-DNN_TRACE, sanitizers). `tell` is called with the
+    progress as text. `own_harness` has C files that replace those of the plugin's harness (None: the
+    plugin's).
     """
     objects = compile_firmware(sources, plan, target, toolchain, folder, flags, tell, own_harness)
     elf = folder / f"{sources.net}.elf"
@@ -90,7 +91,7 @@ def compile_firmware(
     tell: Callable[[str], None] = lambda _: None,
     own_harness: Harness | None = None,
 ) -> Objects:
-    """Compiles a network's test firmware in `folder`, with the arguments of `build_firmware`."""
+    """Compiles a network's test firmware in `folder`. The arguments are those of `build_firmware`."""
     emitted = folder / "src"
     write_files(sources.files, emitted)
     includes = kernel_includes(target)
@@ -118,10 +119,10 @@ def compile_firmware(
 def link(
     toolchain: Toolchain, objects: Sequence[Path], elf: Path, target: Target, flags: Sequence[str] = ()
 ) -> None:
-    """Links objects; an error about a memory that overflows names the memory and the missing bytes.
+    """Links objects to the image `elf`. If a memory overflows, the ToolError names it and the missing bytes.
 
-    The linker script and the linker's map are written into the image's folder. Objects below this folder
-    have paths relative to it, and the map lists them so.
+    The linker script and the linker's map are written into the image's folder. Objects below this folder get
+    paths relative to it, and so they appear in the map.
     """
     folder = elf.parent.resolve()
     paths = [path.resolve() for path in objects]
@@ -144,19 +145,21 @@ def link(
 
 
 def map_of(elf: Path) -> Path:
-    """Returns the path of the linker's map for a firmware image."""
+    """Returns the path of the linker's map that belongs to a firmware image."""
     return elf.with_suffix(".map")
 
 
 def link_flags(toolchain: Toolchain, folder: Path) -> tuple[str, ...]:
-    """Returns the flags of a link; writes the linker script that they name to `folder`."""
+    """Returns the flags for a link, and writes the linker script that they name to `folder`."""
     if toolchain.script is not None:
         write_files({toolchain.script.name: toolchain.script.data}, folder)
     return toolchain.link_flags(folder)
 
 
 def arena_map(net: str, name: str, plan: Plan, graph: Graph, session: Session) -> dict[str, bytes]:
-    """Returns the file `net`_arena.json, which lists the buffers in the arena of `name` and their steps."""
+    """Returns the file NET_arena.json, by name, where NET is `net`. It lists the buffers in the arena, and
+    the steps in which each buffer is in use. `name` is the network's name.
+    """
     view = to_json(plan, graph, session)
     rows: dict[str, object] = {
         key: view[key] for key in ("arena_bytes", "alignment", "accounting", "buffers", "loads", "moves")
@@ -168,7 +171,9 @@ def arena_map(net: str, name: str, plan: Plan, graph: Graph, session: Session) -
 
 
 def for_other_tools(plugin: TargetPlugin, sources: Sources, plan: Plan, target: Target) -> dict[str, bytes]:
-    """Returns the files that a family adds for its vendor's tools: build files and the kernels' sources."""
+    """Returns the files that a board's family adds for the chip maker's own tools: build files and the
+    kernels' sources. It is empty if the plugin has none.
+    """
     make = getattr(plugin, "build_files", None)
     if make is None:
         return {}
@@ -187,7 +192,9 @@ def for_other_tools(plugin: TargetPlugin, sources: Sources, plan: Plan, target: 
 def compile_with_vendor(
     plugin: TargetPlugin, net: str, files: dict[str, bytes], tell: Callable[[str], None]
 ) -> VendorBuild | None:
-    """Builds the files with the vendor's own compiler; None if it is not installed, or not needed."""
+    """Builds the files with the chip maker's own compiler; None if it is not installed, or the plugin uses
+    none.
+    """
     compile_ = getattr(plugin, "vendor_build", None)
     if compile_ is None:
         return None

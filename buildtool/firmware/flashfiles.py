@@ -1,6 +1,6 @@
-"""The files for flash of a linked firmware image, in the requested formats.
+"""Makes the files that are written to flash, from a linked firmware image, in the requested formats.
 
-NET.FORMAT has everything, NET_weights.FORMAT only the weights' partition, and NET_code.FORMAT the rest. A
+NET.FORMAT has everything, NET_weights.FORMAT only the weights' partition, and NET_code.FORMAT all the rest. A
 .bin file has no addresses: NET.bin covers the code's memory, from the firmware's start. Gaps that a format
 cannot leave out are filled with 0xFF, as in erased flash. MCUboot's own tool, imgtool (an extra), signs
 firmware for that boot loader.
@@ -44,12 +44,14 @@ class Piece(NamedTuple):
 
     @property
     def end(self) -> int:
-        """The address behind the last byte."""
+        """The first address after the piece."""
         return self.address + len(self.data)
 
 
 def join_pieces(pieces: Iterable[Piece]) -> list[Piece]:
-    """Sorts pieces by address and joins those that touch; ToolError where two of them overlap."""
+    """Returns the pieces sorted by address, with adjacent ones joined. Raises ToolError if two of them
+    overlap.
+    """
     whole: list[Piece] = []
     for piece in sorted(piece for piece in pieces if piece.data):
         if whole and piece.address < whole[-1].end:
@@ -62,7 +64,9 @@ def join_pieces(pieces: Iterable[Piece]) -> list[Piece]:
 
 
 def binary(pieces: Iterable[Piece], start: int) -> bytes:
-    """Returns all bytes from the address `start`; ToolError if a piece begins before it."""
+    """Returns the bytes from the address `start` to the end of the last piece. Raises ToolError if a piece
+    begins before `start`, or the result would be larger than MOST_BINARY.
+    """
     flat = bytearray()
     for piece in join_pieces(pieces):
         if piece.address < start:
@@ -107,7 +111,9 @@ def _split_rows(piece: Piece, size: int) -> Iterator[tuple[int, bytes]]:
 
 
 def uf2(pieces: Iterable[Piece], family: int) -> bytes:
-    """A UF2 file: blocks of 512 bytes, each with 256 bytes of data at a multiple of 256."""
+    """Returns a UF2 file: blocks of 512 bytes, each with the 256 bytes at a multiple of 256. `family` is the
+    chip's UF2 family number.
+    """
     pages: dict[int, bytearray] = {}
     for piece in join_pieces(pieces):
         for address, data in _split_rows(piece, _PAGE):
@@ -132,15 +138,15 @@ _TIMEOUT = 60.0  # seconds
 
 @dataclass(frozen=True)
 class Signing:
-    """A private key as PEM, and the version for the header of signed firmware."""
+    """What is needed to sign firmware: a private key as PEM, and the version for the header."""
 
     key: bytes
     version: str = "0.0.0"
 
     def sign(self, code: list[Piece], board: Board) -> Piece:
-        """The firmware with MCUboot's header and trailer, at the start of the board's slot.
+        """Returns the firmware with MCUboot's header and trailer, at the start of the board's slot.
 
-        ToolError where imgtool is missing or fails.
+        Raises ToolError where imgtool is missing or fails.
         """
         boot = board.image.mcuboot
         assert boot is not None
@@ -155,7 +161,9 @@ class Signing:
         return Piece(slot, self._run_imgtool(words, binary(code, slot + boot.header_bytes)))
 
     def _run_imgtool(self, words: list[str], code: bytes) -> bytes:
-        """Runs imgtool on the code and returns its file; ToolError with the last line of its output."""
+        """Runs imgtool with the arguments `words` on the code, and returns the file that it writes. Raises
+        ToolError with the last line of its output if it fails.
+        """
         with scratch() as name:
             folder = Path(name)
             (folder / "key.pem").touch(0o600)
@@ -192,7 +200,7 @@ _SECTION = ".nn_weights"
 
 
 def check_formats(board: Board, formats: Iterable[Format], *, signed: bool = False) -> None:
-    """UsageError for formats, or a signature, that are not possible for the board."""
+    """Raises UsageError if a format, or signing, is not possible for the board."""
     if board.is_native:
         others = [name for name in formats if name not in DEFAULT]
         if others or signed:
@@ -235,9 +243,9 @@ def flash_files(
     formats: Sequence[Format] = DEFAULT,
     signing: Signing | None = None,
 ) -> dict[str, bytes]:
-    """Returns the files for flash by name, none for a native image.
+    """Returns the files for flash by name, none for a native image. `stem` is the beginning of their names.
 
-    ToolError if the image does not suit a format.
+    Raises UsageError for a format that the board cannot have, and ToolError if the image does not suit it.
     """
     check_formats(board, formats, signed=signing is not None)
     if board.is_native:
@@ -263,7 +271,7 @@ def flash_files(
 
 
 def _write(name: Format, part: FlashPart, pieces: list[Piece], board: Board) -> bytes:
-    """Returns the pieces as a file in the format `name`."""
+    """Returns the content of the file for `part` in the format `name`."""
     if name == Format.HEX:
         return intel_hex(pieces)
     if name == Format.UF2:
@@ -282,8 +290,8 @@ def _write(name: Format, part: FlashPart, pieces: list[Piece], board: Board) -> 
 def _read_parts(data: bytes, board: Board) -> tuple[list[Piece], list[Piece]]:
     """Returns the pieces of the weights, and those of everything else that is flashed.
 
-    The latter are in ROM, or in the board's memory for code or weights (on an emulated board this may be
-    RAM). Pieces outside all of the board's memories are flashed, too: they count as flash that the
+    Other pieces are flashed if they lie in ROM, or in the board's memory for code or weights (on an emulated
+    board this may be RAM). So are pieces outside all of the board's memories: they count as flash that the
     board's file does not list.
     """
     elf = open_elf(data)

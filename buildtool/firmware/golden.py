@@ -1,4 +1,4 @@
-"""Makes what a network checks in the field from the options of a request, for a plan."""
+"""Makes the checks that a network runs in the field, from the options of a request and a plan."""
 
 from __future__ import annotations
 
@@ -18,7 +18,11 @@ _MADE_UP = {DType.INT8, DType.UINT8, DType.INT16}  # types of which every bit pa
 
 
 def make_checks(planned: Planned, wanted: CheckOptions) -> Checks | None:
-    """Returns what the network checks (None: nothing); UsageError for a golden input that it cannot have."""
+    """Returns the checks that the emitted network runs, None for no checks: guard words, and the self-test
+    with a golden input, whose output is known.
+
+    Raises UsageError if the network cannot have the golden input.
+    """
     if wanted == CheckOptions():
         return None
     if wanted.seed is None and wanted.golden is None:
@@ -33,7 +37,7 @@ def make_checks(planned: Planned, wanted: CheckOptions) -> Checks | None:
 
 
 def _read_golden(planned: Planned, wanted: CheckOptions) -> bytes:
-    """Returns the bytes of the golden input's file; b"" if the input is made from a seed."""
+    """Returns the bytes of the golden input from its file; b"" if the input is made from a seed."""
     graph, file = planned.graph, wanted.golden
     if file is None:
         _refuse_made_up(graph)
@@ -58,7 +62,7 @@ def _refuse_made_up(graph: Graph) -> None:
 
 
 def refuse_guards(planned: Planned, guards: Guards) -> None:
-    """PlanError if an arena's memory has no room for the guards beside it."""
+    """Raises PlanError if there is no room for the guard words in the memory of an arena."""
     plan, board = planned.plan, planned.target.board
     more = 0 if guards is Guards.NONE else 2 * max(plan.alignment, ALIGNMENT)
     for name, size, room in zip(board.holders, plan.arenas, rooms(board, plan.state_bytes), strict=False):

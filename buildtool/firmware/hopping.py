@@ -1,4 +1,8 @@
-"""Chooses what a network on a moving window keeps: the best plan of those for each choice."""
+"""Chooses what a network on a moving window keeps from invoke to invoke.
+
+The window moves by some rows (a hop) in each invoke. A tensor's earlier rows are kept or computed again. Each
+choice gives a planning problem of its own; the one with the best plan is taken.
+"""
 
 from __future__ import annotations
 
@@ -25,15 +29,17 @@ _NEARLY = 1.01  # of plans up to this multiple of the least cost, the one with t
 def hop_problems(
     hoppings: Sequence[Hopping], target: Target, options: PlanOptions, session: Session, path: str
 ) -> list[Prepared]:
-    """The planning problems of all choices of what is kept, the least work first."""
+    """Returns the planning problem of each choice of what is kept, in the order of `hoppings`: the least work
+    first.
+    """
     return [_problem(one, target, options, session, path) for one in hoppings]
 
 
 def best_problem(problems: Sequence[Prepared], options: PlanOptions) -> Prepared:
-    """The problem of the choice with the best plan within the limits.
+    """Returns the planning problem whose plan is the best one within the limits.
 
-    For the least cost, plans that cost hardly more count as equal, and the least memory decides.
-    If there is no such plan, it is the problem of the choice with the least memory.
+    If cost is minimised, plans within 1 % of the least cost count as equal, and the one with the least memory
+    is taken. If no problem has a plan within the limits, it is the one that needs the least memory.
     """
     tried: list[tuple[Prepared, float, float]] = []  # with cost and memory
     for problem in problems:
@@ -57,7 +63,7 @@ def best_problem(problems: Sequence[Prepared], options: PlanOptions) -> Prepared
 
 
 def _problem(hopping: Hopping, target: Target, options: PlanOptions, session: Session, path: str) -> Prepared:
-    """The problem of one choice. The limit on memory is that of the arena beside what is kept."""
+    """Returns the planning problem of one choice, `hopping`. The kept rows reduce its limit for the arena."""
     bare = prepare_problem(hopping.graph, target, options, session, firmware, path=path)
     problem = replace(bare, hop=replace(hopping, asked=options))
     if options.ram is None:
@@ -66,7 +72,9 @@ def _problem(hopping: Hopping, target: Target, options: PlanOptions, session: Se
 
 
 def _least_bytes(problem: Prepared) -> float:
-    """The least memory of a choice, without limits; infinite if it has no plan."""
+    """Returns the least bytes that a problem needs without limits, for the arena and the kept rows; infinity
+    if it has no plan.
+    """
     free = replace(problem.options, ram=None, objective=Objective.RAM)
     try:
         return choose(replace(problem, options=free, bounded=False)).plan.arena_bytes + problem.kept_bytes
@@ -75,7 +83,9 @@ def _least_bytes(problem: Prepared) -> float:
 
 
 def with_kept(error: PlanError, problem: Prepared) -> PlanError:
-    """The error with hints whose limits on memory include what is kept."""
+    """Returns the error with the bytes that are kept from hop to hop in its text, and added to the limits on
+    memory in its hints.
+    """
     kept = problem.kept_bytes
     if kept:
         error.text += f" (beside {kept:,} bytes that are kept from hop to hop)"
@@ -92,5 +102,5 @@ def _with_kept(hint: Hint, kept: int) -> Hint:
 
 
 def needed_bytes(plan: Plan) -> int:
-    """The bytes that the option `ram` limits: the arena's, and those that are kept from hop to hop."""
+    """Returns the bytes that the option `ram` limits: the arena's, and those kept from hop to hop."""
     return plan.arena_bytes + (plan.state_bytes if plan.hop is not None else 0)

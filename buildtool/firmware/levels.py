@@ -1,4 +1,4 @@
-"""How close a run is to the real board, for answers: the level, and a few words."""
+"""Says in answers how close a run or a build is to the real board: a level, and a few words."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ BOARD = Reality(Level.BOARD, "on the board")
 def reality(board: Board, toolchain: str = "") -> Reality:
     """Returns how close a run without an attached board is to the real board.
 
-    The board's plugin may say so, for the toolchain's programs ("": the board's first one). Otherwise it
-    follows from the emulator in the board's file.
+    The board's plugin may answer, for programs of `toolchain` ("": the board's first one). Otherwise the
+    answer follows from the emulator in the board's file.
     """
     own = getattr(plugin(board), "reality", None)
     if own is not None:
@@ -34,7 +34,10 @@ def is_native(board: Board, toolchain: str = "") -> bool:
 
 
 def board_of(board: Board, image: bytes) -> Board:
-    """Returns the board as it is for a firmware image, where its toolchains' images differ in kind."""
+    """Returns the board as it is for a given firmware image, with only the toolchains that make such images.
+
+    It differs from `board` only if the board's toolchains make different kinds of images.
+    """
     own = getattr(plugin(board), "board_of", None)
     return board if own is None else cast(Board, own(board, image))
 
@@ -42,8 +45,8 @@ def board_of(board: Board, image: bytes) -> Board:
 def reality_of_build(board: Board, own: VendorBuild | None) -> Reality:
     """Returns how close a build is to the real board.
 
-    It was compiled for the chip, unless the board's firmware runs on this machine. `board` is that of
-    `board_of`, `own` is a build by the vendor's tool.
+    A build counts as compiled for the chip, unless the board's firmware runs on this machine. `board` is the
+    result of `board_of`. `own` is a build by the chip maker's own tool, None without one.
     """
     if own is not None:
         return Reality(Level.COMPILED, "compiled by the vendor's tool")
@@ -53,5 +56,5 @@ def reality_of_build(board: Board, own: VendorBuild | None) -> Reality:
 
 
 def reality_answer(run: Reality) -> LevelAnswer:
-    """The level as part of an answer."""
+    """Returns the level as part of an answer."""
     return {"level": str(run.level), "level_text": run.text}

@@ -1,6 +1,6 @@
 """Reads the output of a linker, ld.lld or GNU ld: its map, and errors about a memory that is too small.
 
-The map lists the bytes of each output section by object.
+The map lists, for each section of the image, the bytes that come from each object.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MAP_FLAG = "-Map="  # the linker's flag before the file's name
 _MOST_BYTES = 1 << 28  # of a map
 
 # ld.lld: "    40       40       4e     4         obj/000_net.o:(.text.net_init)". An output section is one
-# blank behind the numbers, an input section eight blanks more, a symbol another eight.
+# blank after the numbers, an input section eight blanks more, a symbol another eight.
 _LLD = re.compile(r" *([0-9a-f]+) +[0-9a-f]+ +([0-9a-f]+) +\d+ (.*)")
 _LLD_INPUT = re.compile(r" {8}(\S.*):\(([^)]*)\)$")
 # GNU ld: ".text  0x00000000  0xc436", " .text.net_init  0x00000040  0x4e obj/000_net.o".
@@ -32,10 +32,12 @@ _ABSOLUTE = re.compile(rb"(?m)(?:(?<=[ \t(])|^)/(?:[^\n/()]*/)*([^\n/()]+)")
 
 
 class Share(NamedTuple):
-    """The bytes that a section of an object has in a section of the image, and their address.
+    """The bytes that a section of an object file has in a section of the image.
 
-    `file` is the object's path. It is "<internal>" for constants that ld.lld has merged from several
-    objects.
+    `output`: the section of the image.
+    `section`: the section of the object.
+    `file`: the object's path, or "<internal>" for constants that ld.lld has merged from several objects.
+    `address`: -1 if it is not known.
     """
 
     output: str
@@ -46,7 +48,7 @@ class Share(NamedTuple):
 
 
 def portable(table: bytes) -> bytes:
-    """Returns a map without the paths of this machine: an absolute path becomes its last part."""
+    """Returns a map without the paths of this machine: of an absolute path only the file's name stays."""
     return _ABSOLUTE.sub(rb"\1", table)
 
 
@@ -75,12 +77,12 @@ def map_text(elf: File, map_file: File | None) -> str:
 
 
 def contributions(text: str) -> list[Share]:
-    """Reads the bytes of each object from the text of a linker's map."""
+    """Returns the bytes of each object, read from the text of a linker's map."""
     return [line for line in _read(text) if isinstance(line, Share) and line.bytes]
 
 
 def outputs(text: str) -> list[Output]:
-    """Reads the sections of the image from the text of a linker's map."""
+    """Returns the sections of the image, read from the text of a linker's map."""
     return [line for line in _read(text) if isinstance(line, Output)]
 
 
@@ -136,14 +138,14 @@ _HELP = {
     "code": "fewer operators, or a board with more room for code",
     "data": "a smaller stack_bytes in the board's file, or fewer globals",
     "arena": "a smaller RAM limit for the plan, and reserved_bytes for the other content of this memory",
+    "kernels": "kernels in another memory (kernels_in)",
     "weights": "a smaller network, or `roles.weights` in a larger memory",
 }
 
 
 def explain_link_failure(text: str, board: Board) -> ToolError | None:
-    """Returns an error about the memory that lacks the most bytes, from a linker's output.
-
-    None if the output is about another error.
+    """Returns an error about the memory that lacks the most bytes, from a linker's output; None if the output
+    is about something else.
     """
     places = {region.name: region for region in regions(board)}
     full = [*_GNU_FULL.findall(text), *(words[1:] for words in _LLD_FULL.findall(text))]
@@ -155,7 +157,9 @@ def explain_link_failure(text: str, board: Board) -> ToolError | None:
 
 
 def too_small(board: Board, region: Region, needed: int) -> ToolError:
-    """The error for a region that needs `needed` bytes; it names the region's roles."""
+    """Returns the error for a region of the linker script that needs `needed` bytes, more than it has. The
+    text names the roles of its memory, such as code or arena.
+    """
     memory = region.memory.name
     roles = [role for role in _HELP if getattr(board, role) == memory]
     roles += ["arena"] if memory == board.second else []

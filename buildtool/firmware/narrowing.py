@@ -1,8 +1,8 @@
 """Chooses the operators whose weights the weight image stores in four bits.
 
-Weights that are all from -8 to 7 need only half of their bytes there. The firmware expands them before their
-kernel reads them, which takes time and scratch memory. So this is done where the flash has to be small: as
-the objective says, or as far as the limit on the weight image requires.
+Weights that are all from -8 to 7 need only half of their bytes in the weight image. The firmware expands them
+before their kernel reads them, which takes time and scratch memory. So this is done only if flash must be
+saved: if the objective is `flash`, or as far as the limit on the weight image requires.
 """
 
 from __future__ import annotations
@@ -38,13 +38,18 @@ from buildtool.target.types import KernelVariant, Target
 
 _MOST_WHOLE = 8192  # bytes of constants that are expanded at once
 _MOST_SLICE = 4096  # bytes of larger constants that are expanded at a time, in a multiple of _USUAL channels
-_USUAL = 16  # the fewest channels of a slice, at which kernels are quick,
-_MOST_BYTES = 12288  # unless these have more bytes;
-_SMALL = (8, 4)  # then these, the larger first
+_USUAL = 16  # channels of a slice at which kernels are fast
+_MOST_BYTES = 12288  # if the constants of _USUAL channels have more bytes, _SMALL slices are tried
+_SMALL = (8, 4)  # channels of a slice, the larger number first
 
 
 class Choice(NamedTuple):
-    """An operator, how it would be stored, the bytes that this saves, and the cost that it adds."""
+    """An operator whose weights can be stored in four bits.
+
+    `narrowed`: the operator, and how its weights are stored.
+    `saved`: the bytes of flash that this saves.
+    `cost`: the cost that expanding the weights adds.
+    """
 
     narrowed: Narrowed
     saved: int
@@ -54,8 +59,8 @@ class Choice(NamedTuple):
 def narrow(simplified: Simplified, target: Target, options: PlanOptions) -> Simplified:
     """Returns the network with marks at the operators whose weights are stored in four bits.
 
-    With objective `flash` they are all operators whose weights fit into four bits. Otherwise they are those
-    of least cost with which the weight image fits the option `max_flash` and the board.
+    With the objective `flash` these are all operators whose weights fit in four bits. Otherwise they are the
+    cheapest ones with which the weight image fits the option `max_flash` and the board.
     """
     graph, kernels = simplified.graph, select_all(target, simplified.graph)
     room = weights_room(target.board)
@@ -70,7 +75,10 @@ def narrow(simplified: Simplified, target: Target, options: PlanOptions) -> Simp
 
 
 def narrow_as(simplified: Simplified, narrowed: tuple[Narrowed, ...], target: Target) -> Simplified:
-    """Returns the network with a plan's marks. Raises PlanError if it cannot have them on this target."""
+    """Returns the network with a plan's marks for weights in four bits.
+
+    Raises PlanError if the network cannot have them on this target.
+    """
     if not narrowed:
         return simplified
     graph, kernels, before = simplified.graph, select_all(target, simplified.graph), -1
@@ -88,7 +96,7 @@ def narrow_as(simplified: Simplified, narrowed: tuple[Narrowed, ...], target: Ta
 
 
 def _is_possible(graph: Graph, op: Op, kernel: KernelVariant, target: Target, mark: Narrowed) -> bool:
-    """Whether an operator's weights can be stored and expanded as `mark` says, whatever they are."""
+    """Whether an operator's weights can be stored and expanded as `mark` says, whatever values they have."""
     if _find_filter(graph, op) is None or not can_expand(kernel):
         return False
     channels = features(graph, op)["cout"]
@@ -103,7 +111,9 @@ def _is_possible(graph: Graph, op: Op, kernel: KernelVariant, target: Target, ma
 
 
 def with_narrowed(simplified: Simplified, narrowed: tuple[Narrowed, ...]) -> Simplified:
-    """Returns the network with these marks, which it can have."""
+    """Returns the network with these marks for weights in four bits. It does not check whether they are
+    possible.
+    """
     ops = list(simplified.graph.ops)
     for one in narrowed:
         attrs = ops[one.op].attrs
@@ -113,9 +123,10 @@ def with_narrowed(simplified: Simplified, narrowed: tuple[Narrowed, ...]) -> Sim
 
 
 def choose(choices: Sequence[Choice], excess: int) -> list[Choice]:
-    """Returns the choices of least cost that save at least `excess` bytes together; all if they do not.
+    """Returns the choices of least total cost that save at least `excess` bytes; all of them if that is not
+    enough.
 
-    The least cost of each number of saved units is found choice by choice, as for a knapsack.
+    It solves a knapsack problem by dynamic programming over the saved bytes, in units of ALIGNMENT.
     """
     units = -(-excess // ALIGNMENT)
     if sum(choice.saved for choice in choices) // ALIGNMENT < units:
@@ -160,7 +171,11 @@ def _list_choices(
 
 
 def _is_narrow(graph: Graph, op: Op, simplify: Simplify | None) -> bool:
-    """Whether all weights of an operator fit into four bits, in every network of this structure if asked."""
+    """Whether all weights of an operator fit in four bits.
+
+    If `simplify` is `structure`, weights may be replaced later, so the values in the file prove nothing: the
+    type of the weights must be int4.
+    """
     filters = _find_filter(graph, op)
     if filters is None or (simplify is Simplify.STRUCTURE and not filters.is_int4):
         return False
@@ -169,7 +184,10 @@ def _is_narrow(graph: Graph, op: Op, simplify: Simplify | None) -> bool:
 
 
 def _find_filter(graph: Graph, op: Op) -> Tensor | None:
-    """Returns the filter of an operator whose weights can be stored in four bits, if they are small."""
+    """Returns the filter of an operator whose weights could be stored in four bits; None for other operators.
+
+    The values of the weights are not checked.
+    """
     if not isinstance(op.attrs, WeightedAttrs) or op.kind is OpKind.TRANSPOSE_CONV or len(op.inputs) < 2:
         return None
     filters = graph.tensors[op.inputs[1]]
@@ -177,10 +195,11 @@ def _find_filter(graph: Graph, op: Op) -> Tensor | None:
 
 
 def _list_sizes(graph: Graph, op: Op, kernel: KernelVariant, target: Target) -> Iterator[int]:
-    """Yields the numbers of output channels that may be expanded at a time, the best first.
+    """Yields the numbers of output channels whose weights may be expanded at a time, the best first.
 
-    A depthwise convolution has one slice, since it reads each input channel once. So has an operator of few
-    constants, whose output may then lie over its input, and one whose kernel serves no slices.
+    All channels are expanded at once for a depthwise convolution, since each slice would read the whole
+    input; for an operator of few constants, whose output may then lie over its input; and for a kernel that
+    serves no slices.
     """
     values = features(graph, op)
     channels = values["cout"]
@@ -198,7 +217,7 @@ def _list_sizes(graph: Graph, op: Op, kernel: KernelVariant, target: Target) -> 
 
 
 def _can_slice(graph: Graph, op: Op, kernel: KernelVariant, target: Target, size: int) -> bool:
-    """Whether the operator's kernel can compute `size` output channels at a time."""
+    """Whether the operator's kernel can compute slices of `size` output channels."""
     values = features(graph, op)
     is_depthwise = op.kind is OpKind.DEPTHWISE_CONV_2D
     if is_depthwise or values["groups"] > 1 or not takes_parts(graph, kernel, op):
@@ -208,7 +227,9 @@ def _can_slice(graph: Graph, op: Op, kernel: KernelVariant, target: Target, size
 
 
 def _serves(graph: Graph, op: Op, kernel: KernelVariant, target: Target, channels: int) -> bool:
-    """Whether the operator's kernel is also the one for its first `channels` output channels."""
+    """Whether `kernel`, the operator's kernel, would also be selected for only the first `channels` output
+    channels.
+    """
     try:
         return select(target, *slice_of(graph, op, 0, channels)).name == kernel.name
     except UnsupportedError:

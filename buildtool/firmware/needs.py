@@ -1,6 +1,6 @@
-"""The bytes of firmware in a board's memories, by part, and whether a plan fits them and its limits.
+"""Lists the bytes of firmware in a board's memories, by part, and compares them with what is available.
 
-Exact figures come from counting.py, and upper bounds from bound.py.
+Exact figures come from counting.py, upper bounds from bound.py.
 """
 
 from __future__ import annotations
@@ -63,7 +63,9 @@ class Footprint:
 
 
 def parts_of(sizes: Mapping[str, int], total: int) -> tuple[Part, ...]:
-    """Returns the parts, the largest first, and the gaps between them, which are the rest of `total`."""
+    """Returns the parts with their bytes, the largest first. The rest of `total` is one more part:
+    alignment.
+    """
     gaps = total - sum(sizes.values())
     every = {**sizes, **({ALIGNMENT: gaps} if gaps else {})}
     return tuple(Part(name, n) for name, n in sorted(every.items(), key=lambda p: (-p[1], p[0])) if n)
@@ -78,9 +80,9 @@ _MORE_ROOM = f"{_MORE_FLASH}, or give the weights more room below [image] in the
 
 @dataclass(frozen=True)
 class Need:
-    """The bytes that firmware needs in a memory, or within an option's limit, and those available.
+    """The bytes that firmware needs in a memory, or within an option's limit, and those that are available.
 
-    `what` is RAM or flash, or "arena limit" and "weights limit" for the options `ram` and `max_flash`.
+    `what` is "RAM" or "flash"; it is "arena limit" or "weights limit" for the options `ram` and `max_flash`.
     """
 
     what: str
@@ -91,18 +93,23 @@ class Need:
 
     @property
     def name(self) -> str:
-        """The name in texts, such as "RAM (psram)"; "RAM" for a memory that is itself called "ram"."""
+        """The need's name for texts, such as "RAM (psram)"; only "RAM" if the memory itself is called
+        "ram".
+        """
         same = self.what not in ("RAM", "flash") or self.what.lower() == self.memory
         return self.what if same else f"{self.what} ({self.memory})"
 
     @property
     def excess(self) -> int:
-        """The number of missing bytes; 0 when it fits."""
+        """The number of bytes that are missing; 0 if none is."""
         return max(0, self.required - self.available)
 
 
 def needs(plan: Plan, target: Target, image_bytes: int, options: PlanOptions) -> tuple[Need, ...]:
-    """Returns the needs of arena and weights that are known without a compiler, then those of the limits."""
+    """Returns the needs that are known without a compiler: those of arenas and weights, then those of limits.
+
+    `image_bytes` is the size of the weight image.
+    """
     board = target.board
     weights = board.memory(board.weights)
     first, *second = (
@@ -118,7 +125,10 @@ def needs(plan: Plan, target: Target, image_bytes: int, options: PlanOptions) ->
 
 
 def _count_arena_need(board: Board, name: str, size: int, state: int) -> Need:
-    """Returns the need for an arena of `size` bytes and the other reserved bytes in its memory."""
+    """Returns the need of a memory that holds an arena of `size` bytes, and other reserved bytes.
+
+    `state` are the bytes that the network keeps between invokes.
+    """
     memory = board.memory(name)
     required = memory.size - board.room(name, state) + size
     around = {ARENA: size, STATE: state if board.data == name else 0}
@@ -133,14 +143,16 @@ def _count_arena_need(board: Board, name: str, size: int, state: int) -> Need:
 def needs_of(
     footprint: Footprint, plan: Plan, target: Target, image_bytes: int, options: PlanOptions
 ) -> tuple[Need, ...]:
-    """Returns the needs in every memory that firmware uses, then those within the options' limits.
+    """Returns the needs in every memory that firmware uses, then those of the options' limits.
 
-    The memories of the arena and the weights come first.
+    The memories of the arena and the weights come first. `image_bytes` is the size of the weight image.
     """
     board = target.board
     arenas = dict(zip(board.holders, plan.arenas, strict=False))
     rows = []
-    for name in dict.fromkeys((board.arena, board.weights, *arenas, board.data, board.code)):
+    for name in dict.fromkeys((board.arena, board.weights, *arenas, board.data, board.code, board.kernels)):
+        if not name:
+            continue
         memory, use = board.memory(name), footprint.use(name)
         required, parts = use.bytes, use.parts
         reserved = arenas[name] + board.reserved_for_others(name, plan.state_bytes) if name in arenas else 0
@@ -152,7 +164,7 @@ def needs_of(
 
 
 def _list_limits(plan: Plan, target: Target, image_bytes: int, options: PlanOptions) -> list[Need]:
-    """Returns the needs of the arena and the weight image within the limits that are given."""
+    """Returns the needs of the arena and the weight image, compared with the limits that the options give."""
     board, rows = target.board, []
     if options.ram is not None:
         rows.append(Need("arena limit", board.arena, plan.arena_bytes, options.ram))
@@ -162,7 +174,7 @@ def _list_limits(plan: Plan, target: Target, image_bytes: int, options: PlanOpti
 
 
 def refuse_weights(target: Target, options: PlanOptions, image_bytes: int) -> None:
-    """PlanError when the weights do not fit the board, or exceed `max_flash`."""
+    """Raises PlanError if the weight image does not fit the board, or exceeds the option `max_flash`."""
     board = target.board
     memory, room = board.memory(board.weights), weights_room(board)
     most = room if options.max_flash is None else min(options.max_flash, room)
@@ -172,6 +184,8 @@ def refuse_weights(target: Target, options: PlanOptions, image_bytes: int) -> No
     if room < memory.size:  # a partition, or a memory with code in it
         where = f"the weights' {'slot' if board.image.slot_bytes else 'partition'} in {where}"
         hint = Hint(_MORE_ROOM)
+    if board.copies_weights:
+        hint = suggest(weights_in=board.code)
     limit = f"{where} has {most:,}"
     if most < room:
         limit = f"{most:,} are allowed"

@@ -22,9 +22,9 @@ _MADE = (b"\x7fELF", b"BC\xc0\xde", b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe")
 def compile_all(
     compiler: Compiler, units: Sequence[Unit], folder: Path, tell: Callable[[str], None] = lambda _: None
 ) -> list[Path]:
-    """Compiles `units` to objects in `folder`, in order; ToolError with the compiler's output.
+    """Compiles `units` to objects in `folder`; returns their paths in the order of the units.
 
-    `tell` gets the number of finished files, as text.
+    `tell` gets the number of finished files, as text. Raises ToolError with the compiler's output.
     """
     folder = folder.absolute()  # compilers run in the folders of their sources
     targets = [folder / f"{number:03d}_{unit.source.stem}.o" for number, unit in enumerate(units)]
@@ -44,7 +44,9 @@ def compile_all(
 
 
 def _compile(compiler: Compiler, unit: Unit, target: Path) -> list[str] | None:
-    """Compiles the object; returns the files that were read, None if the compiler does not list them."""
+    """Compiles `unit` to the object `target`. Returns the files that the compiler has read; None if it does
+    not list them.
+    """
     includes = [f"-I{folder.absolute()}" for folder in unit.includes]
     rule = target.with_suffix(".d")
     # The source's path is relative to its own folder, so that the object has no path of this machine.
@@ -63,7 +65,11 @@ def _compile(compiler: Compiler, unit: Unit, target: Path) -> list[str] | None:
 
 
 def refuse_unless_made(target: Path, what: str, kind: str, program: str, output: str) -> None:
-    """Raises ToolError if a compiler or linker reported success, but `target` is no file of its `kind`."""
+    """Raises ToolError if a compiler or linker reported success, but `target` is not a file of the expected
+    `kind`.
+
+    `output` is what the program printed.
+    """
     try:
         with target.open("rb") as file:
             if file.read(4) in _MADE:
@@ -82,9 +88,10 @@ Explain = Callable[[str], ToolError | None]
 
 
 def run(command: Sequence[str], what: str, cwd: Path | None = None, explain: Explain | None = None) -> str:
-    """Runs a tool with the variables that it needs and returns its output; ToolError with its first lines.
+    """Runs a tool and returns its output. It gets only the environment variables that compilers need.
 
-    `explain` may turn the tool's output into a better error.
+    If it fails, raises the ToolError that `explain` makes of its output, or one with the first lines of the
+    output. Messages call the step `what`.
     """
     try:
         process = subprocess.run(

@@ -1,8 +1,8 @@
-"""The content of a firmware image's memories, symbol by symbol, with file, library and owner.
+"""Lists the content of a firmware image's memories, symbol by symbol, with file, library and owner.
 
 Each byte counts once. Where several symbols overlap, it counts for the one that begins first. Bytes that no
-symbol covers belong to a symbol without a size at their beginning, or to the object's section that the map
-has there, or they are padding.
+symbol covers belong to a symbol without a size that lies before them, or to the object's section that the
+linker's map lists at their address. Otherwise they are padding.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ _OWN_SECTIONS = (".nn_weights", ".nn_arena", ".nn_state")
 
 @dataclass(frozen=True)
 class Parts:
-    """The parts of a firmware image, memory by memory, the largest first.
+    """The parts of a firmware image by memory; within a memory, the largest come first.
 
-    `files_from` says where the parts' file names come from: the linker's map, the symbols, or "" for
-    none.
+    `files_from` says where the parts' file names come from: "map" (the linker's map), "symbols", or "" if
+    there are no file names.
     """
 
     parts: list[SizePart]
@@ -47,10 +47,10 @@ class Parts:
 
 
 def parts(data: bytes, board: Board, nets: Sequence[str], table: str = "") -> Parts:
-    """Returns the parts of a firmware image that take memory; `nets` are the networks in it.
+    """Returns the parts of a firmware image that take memory. `nets` are the names of the networks in it.
 
-    `table` is the linker's map ("": none). A map of another image is not used. In each memory, the parts
-    add up to the figures of `size_report`. ToolError for a file that is not an ELF file.
+    `table` is the linker's map ("": none); a map of another image is not used. In each memory, the parts add
+    up to the figures of `size_report`. Raises ToolError if `data` is not an ELF file.
     """
     elf = open_elf(data)
     sections = list_sections(elf)
@@ -62,9 +62,10 @@ def parts(data: bytes, board: Board, nets: Sequence[str], table: str = "") -> Pa
     for memory, section, is_copy in in_memories(sections, board):
         is_constant = section.is_stored and not section.is_writable
         kind = CODE if section.is_code else CONSTANTS if is_constant else VARIABLES
+        kind_there = INITIAL if is_copy and section.is_writable else kind
         for piece in by_section[section.index]:
             owner = (owners.of(section, piece), piece.library, piece.file, piece.symbol)
-            rows[memory, section.name, INITIAL if is_copy else kind, *owner] += piece.end - piece.begin
+            rows[memory, section.name, kind_there, *owner] += piece.end - piece.begin
     places = {memory: place for place, memory in enumerate(dict.fromkeys(key[0] for key in rows))}
     ordered = sorted(rows.items(), key=lambda row: (places[row[0][0]], -row[1], row[0]))
     source = "map" if shares else "symbols" if any(piece.file for piece in every) else ""
@@ -74,7 +75,7 @@ def parts(data: bytes, board: Board, nets: Sequence[str], table: str = "") -> Pa
 def _split_sections(
     elf: Any, sections: Sequence[Section], shares: dict[tuple[str, int], list[Share]]
 ) -> dict[int, list[Piece]]:
-    """Maps the index of each section to the section's pieces."""
+    """Returns the pieces of each section, by the section's index."""
     by_section: dict[int, list[Symbol]] = {}
     for symbol in symbols(elf):
         by_section.setdefault(symbol.section, []).append(symbol)
@@ -108,7 +109,9 @@ def _make_part(
 
 
 def _read_shares(table: str, sections: Sequence[Section]) -> dict[tuple[str, int], list[Share]]:
-    """Maps each section (name, address) to its shares in the linker's map; empty for another image's map."""
+    """Returns the bytes of objects in each section, by the section's name and address; empty if the map
+    `table` is that of another image.
+    """
     in_map = {(one.name, one.address): one.bytes for one in outputs(table)} if table else {}
     if not sections or any(in_map.get((s.name, s.address)) != s.size for s in sections):
         return {}
@@ -119,7 +122,7 @@ def _read_shares(table: str, sections: Sequence[Section]) -> dict[tuple[str, int
 
 
 def _read_content(elf: Any, section: Section) -> bytes:
-    """The bytes of a section; empty if it only takes memory."""
+    """Returns the stored bytes of a section; b"" if it has none."""
     if not section.is_stored or section.index < 0:
         return b""
     try:
@@ -129,10 +132,10 @@ def _read_content(elf: Any, section: Section) -> bytes:
 
 
 class _Owners:
-    """Finds the owner of a piece: a network, its kernels, or the application with everything it links.
+    """Finds the owner of a piece: a network, its kernels, or the application with all that it links.
 
-    The owner follows from the names of symbols and sections. Static symbols follow their file: a
-    network's file is named after the network, and a kernel's file after its public function.
+    The names of symbols and sections give the owner. A static symbol has the owner of its file: a network's
+    file is named after the network, and a kernel's file after its public function.
     """
 
     def __init__(self, nets: Sequence[str], every: Sequence[Piece]) -> None:
@@ -145,7 +148,7 @@ class _Owners:
         self._files = {file: self._find_of_file(file[1], owners) for file, owners in by_file.items()}
 
     def of(self, section: Section, piece: Piece) -> str:
-        """The owner of a piece of a section."""
+        """Returns the owner of a piece of a section: NETWORK, KERNELS or APPLICATION."""
         by_name = self._find_by_name(piece.symbol)
         if by_name != APPLICATION:
             return by_name
@@ -154,9 +157,10 @@ class _Owners:
         return self._files.get((piece.library, piece.file), APPLICATION)
 
     def _find_by_name(self, symbol: str) -> str:
-        """Finds the owner by a symbol's name, or by the name of an object's section in brackets.
+        """Returns the owner by the name of a symbol, or by the name of an object's section, given in
+        brackets.
 
-        Such a section's name often ends with a symbol's name.
+        The name of such a section often ends with the name of a symbol.
         """
         for name in (symbol, *symbol.strip("()").split(".")):
             if any(name == net or name.startswith(f"{net}_") for net in self._nets):
@@ -189,9 +193,9 @@ _OPTIMISED = re.compile(
 
 @dataclass(frozen=True)
 class Piece:
-    """Bytes [begin, end) of a section.
+    """The bytes of a section from address `begin` up to `end`, which is not included.
 
-    `library` and `file` are "" where not known. `symbol` is a name or a description in brackets.
+    `library` and `file` are "" if they are not known. `symbol` is a name, or a description in brackets.
     """
 
     begin: int
@@ -202,7 +206,7 @@ class Piece:
 
 
 def origin(path: str) -> tuple[str, str]:
-    """Returns the archive ("": none) and the name of an object in a linker's map.
+    """Returns the archive ("": none) and the file name of an object, from its `path` in a linker's map.
 
     `path` is, for example, obj/net.o, libc.a(memcpy.o) or libc.a:memcpy.o.
     """
@@ -221,10 +225,10 @@ def origin(path: str) -> tuple[str, str]:
 def pieces(
     address: int, size: int, content: bytes, symbols: Sequence[Symbol], shares: Sequence[Share]
 ) -> list[Piece]:
-    """Returns the pieces of a section, without gaps.
+    """Returns the pieces of a section, without gaps between them.
 
-    `content` has its bytes, if there are any. `symbols` are those of the section. `shares` are those of
-    the section in this image's map, empty without a map.
+    `content` has the section's bytes (b"": none stored). `symbols` are those in the section. `shares` are its
+    parts by the linker's map, empty without a map.
     """
     by_place = sorted(shares, key=lambda s: (s.address, -s.bytes, s.file, s.section))
     every = ((share.address, share.address + share.bytes, share) for share in by_place)
@@ -237,9 +241,9 @@ Span = tuple[int, int, T]  # begin, end, content
 
 
 def _cover(low: int, high: int, spans: Iterable[Span[T]]) -> Iterator[Span[T | None]]:
-    """Splits [low, high) into the given spans, and None for the bytes between them.
+    """Yields [low, high) in pieces: the parts of the given spans, and None for the bytes between them.
 
-    Where several spans overlap, the first one counts.
+    `spans` are in ascending order. Where several overlap, the first one counts.
     """
     for span_begin, span_end, what in spans:
         begin, end = max(span_begin, low), min(span_end, high)
@@ -254,7 +258,7 @@ def _cover(low: int, high: int, spans: Iterable[Span[T]]) -> Iterator[Span[T | N
 
 
 class _Section:
-    """The pieces of one section; `shares` are sorted by address and do not overlap."""
+    """Cuts one section into pieces. `shares` are sorted by address and do not overlap."""
 
     def __init__(self, address: int, content: bytes, shares: list[Span[Share]]) -> None:
         self.address, self.content, self.shares = address, content, shares
@@ -262,7 +266,7 @@ class _Section:
         self.labels: list[Symbol] = []  # symbols without a size, by address
 
     def pieces(self, symbols: Iterable[Symbol], end: int) -> Iterator[Piece]:
-        """Yields the pieces that symbols cover up to the address `end`, and the pieces between them."""
+        """Yields the pieces up to the address `end`: those that symbols cover, and those between symbols."""
         every = [s for s in symbols if self.address <= s.address < end]
         # of several symbols at one place the largest, and of these a global one
         sized = sorted(
@@ -282,7 +286,11 @@ class _Section:
                     yield from self._split_by_labels(begin, until, share)
 
     def _split_by_labels(self, low: int, high: int, share: Share | None) -> Iterator[Piece]:
-        """Splits the bytes [low, high) of a share into pieces, at the symbols that have no size."""
+        """Yields the bytes [low, high), which no symbol with a size covers, cut at the symbols without a
+        size.
+
+        `share` is the object that they come from (None: not known).
+        """
         first, last = (bisect_left(self.labels, at, key=lambda s: s.address) for at in (low, high))
         ends = [*(s.address for s in self.labels[first + 1 : last]), high]
         spans = ((s.address, end, s) for s, end in zip(self.labels[first:last], ends, strict=False))
@@ -295,9 +303,9 @@ class _Section:
                 yield Piece(begin, end, *origin(share.file), f"({share.section})")
 
     def _make_unnamed(self, low: int, high: int) -> Piece:
-        """Makes a piece of bytes that belong to no object.
+        """Returns the piece for the bytes [low, high), which belong to no object.
 
-        They are padding if there is a map, or if they are a few zeros.
+        The bytes are called padding if there is a linker's map, or if they are a few zeros.
         """
         part = self.content[low - self.address : high - self.address]
         is_empty = high - low <= _MOST_PADDING and not any(part)

@@ -1,4 +1,4 @@
-"""A model planned for a target: the only way from a request's model, board and options to a plan.
+"""Plans a model for a target: the only way from a request's model, board and options to a plan.
 
     load_target, load_network   the board, and the network after reading and rewriting
     prepare                     the planning problem, with the firmware's bytes besides the arena
@@ -6,7 +6,7 @@
     refuse_unless_fits          refuses a plan that does not fit the board's memories
 
 All requests that need a plan go this way, so that an option means the same for each of them. A given plan is
-the emitted .plan of a build, or a file that was kept beside the model (see plan/locked.py). It may come from
+the .plan file of a build, or a text file that is kept beside the model (see plan/locked.py). It may come from
 an earlier version, other costs, or another board, as long as it is valid here.
 """
 
@@ -66,7 +66,10 @@ _AGAIN = Hint(f"make a plan that fits: {COMMAND}")
 
 @dataclass(frozen=True)
 class Planned:
-    """A model that is planned for a target; `graph` is the rewritten graph of the plan."""
+    """A model with its plan for a target.
+
+    `source` is the graph of the model's file, `graph` the rewritten one that `plan` is for.
+    """
 
     model: Model
     source: Graph
@@ -84,14 +87,18 @@ class Planned:
 
     @property
     def unsliced(self) -> Graph:
-        """The graph without fusions in slices, which only strategy `best` plans."""
+        """The graph in which no fusion computes its output in slices. Only the strategy `best` uses sliced
+        fusions.
+        """
         return self.simplified.graph if self.hop is None else self.hop.graph
 
 
 def prepare(network: Network, target: Target, options: PlanOptions, session: Session) -> Prepared:
-    """Returns a network's planning problem on a target; UsageError for an option that has no effect there.
+    """Returns a network's planning problem on a target. Raises UsageError for an option that has no effect
+    there.
 
-    On a moving window it is the problem of what is best to keep (see `best_problem`).
+    On a moving window, there is a problem for each choice of what is kept from invoke to invoke; it returns
+    the best one (see `best_problem`).
     """
     problems = prepare_each(network, target, options, session)
     if len(problems) == 1:
@@ -103,7 +110,8 @@ def prepare(network: Network, target: Target, options: PlanOptions, session: Ses
 def prepare_each(network: Network, target: Target, options: PlanOptions, session: Session) -> list[Prepared]:
     """Returns a network's planning problems on a target.
 
-    On a moving window there is one for each choice of what is kept, otherwise there is one.
+    On a moving window, there is one for each choice of what is kept from invoke to invoke. Otherwise there is
+    one.
     """
     model, how = network.model, simplification(options, target)
     options = replace(options, simplify=how)
@@ -133,9 +141,10 @@ def prepare_each(network: Network, target: Target, options: PlanOptions, session
 
 
 def simplification(options: PlanOptions, target: Target) -> Simplify:
-    """Returns what may simplify a network.
+    """Returns to what extent a network is simplified: as the options say, or the default for the board.
 
-    On a board with slots for weight images, weights change without the firmware, so the structure alone may.
+    On a board with several slots for weight images, weights may change without the firmware. So by default
+    only the structure is simplified there.
     """
     default = Simplify.STRUCTURE if target.board.image.slots > 1 else Simplify.WEIGHTS
     return options.simplify or default
@@ -144,7 +153,10 @@ def simplification(options: PlanOptions, target: Target) -> Simplify:
 def plan_model(
     spec: NetworkSpec, target: TargetChoice | Named, options: PlanOptions, session: Session | None = None
 ) -> Planned:
-    """Reads and rewrites the model, plans it and checks the plan; the plan may still not fit the board."""
+    """Reads and rewrites the model, plans it and checks the plan.
+
+    The plan may be too large for the board: see `refuse_unless_fits`.
+    """
     session = session or Session()
     chosen_target = target_choice(target)
     loaded = load_target(chosen_target, session)
@@ -177,7 +189,9 @@ def plan_model(
 def _one_image(
     spec: NetworkSpec, batch: Network, choice: TargetChoice, options: PlanOptions, session: Session
 ) -> Iterator[Hint]:
-    """Yields the hint to stream the image of a network of a batch, where one image then fits."""
+    """Yields the hint to stream the input image (image=stream), if the network computes a batch, and a plan
+    for one image of it would fit the board.
+    """
     inputs = [batch.source.tensors[t].shape for t in batch.source.inputs]
     if options.image == Image.STREAM or not inputs or len(inputs[0]) < 2 or inputs[0][0] < 2:
         return
@@ -190,14 +204,16 @@ def _one_image(
 
 
 def _streamed(spec: NetworkSpec) -> Cut:
-    """The network as it is planned for an image that comes row by row: of a batch, one image."""
+    """Returns the network as it is planned for an image that arrives row by row: for one image of a batch."""
     return replace(spec, single=True) if isinstance(spec, Cut) else Cut(spec, single=True)
 
 
 def plan_or_read(
     spec: NetworkSpec, choice: TargetChoice, options: PlanOptions, lock: Lock | None, session: Session
 ) -> Planned:
-    """Returns the model with a new plan, or with the plan of `lock`, which has to be within `options`."""
+    """Returns the model with a new plan, or with the plan of `lock`. Raises PlanError if that plan exceeds a
+    limit of `options`.
+    """
     if lock is None:
         return plan_model(spec, choice, options, session)
     planned = read_plan(spec, choice, lock.file, session)
@@ -208,12 +224,14 @@ def plan_or_read(
 
 
 def read_plan(spec: NetworkSpec, choice: TargetChoice, file: File, session: Session) -> Planned:
-    """Returns the model with the plan of a file; PlanError if it is for another network or not valid here."""
+    """Returns the model with the plan in `file`. Raises PlanError if it is for another network, or not valid
+    for this network and board.
+    """
     target = load_target(choice, session)
     network = load_network(spec, session)
     try:
         locked = _read_locked(file)
-        if locked.plan.image == Image.STREAM:  # which is a plan of one image of a batch
+        if locked.plan.image == Image.STREAM:  # such a plan is for one image of a batch
             network = load_network(_streamed(spec), session)
         simplified = narrow_as(simplify_as(network.graph, locked.plan.removed), locked.plan.narrowed, target)
         plan = locked.plan
@@ -232,7 +250,11 @@ def read_plan(spec: NetworkSpec, choice: TargetChoice, file: File, session: Sess
 def _named(
     error: PlanError, model: Model, choice: TargetChoice, file: File, options: PlanOptions
 ) -> PlanError:
-    """Puts names and limits into the hints that have the command that makes a plan. Returns `error`."""
+    """Returns `error` with hints that can be run as they are.
+
+    A hint may contain the command that makes the plan again: it gets the names of the files, and the limits
+    of `options`.
+    """
     error.hints = error.hints or (_AGAIN,)
     usual, limits = PlanOptions(), ("image", "ram", "max_flash", "max_f", "max_cost", "max_ms", "hop")
     given = {name: getattr(options, name) for name in limits}
@@ -242,13 +264,15 @@ def _named(
 
 
 def _read_locked(file: File) -> Locked:
-    """Returns the plan of a file, as it is there."""
+    """Returns the plan in a file, unchecked."""
     data = file.read("the plan", MOST_PLAN_BYTES)
     return from_text(data) if is_text(data) else Locked(from_bytes(data), "", ())
 
 
 def hop_of_plan(file: File) -> int | None:
-    """Returns the rows by which the window of a file's plan moves; None for whole inputs."""
+    """Returns by how many rows the moving window of a file's plan advances in an invoke; None for a plan
+    without a moving window.
+    """
     try:
         hop = _read_locked(file).plan.hop
     except PlanError as error:
@@ -257,7 +281,7 @@ def hop_of_plan(file: File) -> int | None:
 
 
 def _check_plan(locked: Locked, graph: Graph, target: Target) -> None:
-    """PlanError unless the plan is legal for the current network and target."""
+    """Raises PlanError unless the plan is valid for this network and target."""
     if locked.plan.topology != topology_digest(graph):
         raise PlanError(f"the plan is for another network: {_find_difference(locked, graph)}", hint=_AGAIN)
     try:
@@ -270,7 +294,7 @@ def _check_plan(locked: Locked, graph: Graph, target: Target) -> None:
 
 
 def _find_difference(locked: Locked, graph: Graph) -> str:
-    """Describes a difference between the plan's network and this one."""
+    """Returns a text about the first difference between the plan's network and this one."""
     if not locked.operators:
         return "its topology differs"
     for number, (old, new) in enumerate(zip_longest(locked.operators, operators(graph))):
@@ -280,7 +304,10 @@ def _find_difference(locked: Locked, graph: Graph) -> str:
 
 
 def _find_excess(plan: Plan, options: PlanOptions, target: Target, image: Image | None) -> str:
-    """Describes the limit that a plan exceeds, or another option that it does not follow; "" if none."""
+    """Returns a text about the limit that a plan exceeds, or about an option that it does not follow; "" if
+    it is within the options. `image` is the treatment of the input image that the request demands (None:
+    any).
+    """
     if image is not None and plan.image != image:
         return f"the plan has image {plan.image}, but the request says {image}"
     hop = plan.hop.rows if plan.hop else None
@@ -305,9 +332,10 @@ def _find_excess(plan: Plan, options: PlanOptions, target: Target, image: Image 
 
 
 def _find_order(plan: Plan, graph: Graph) -> Graph:
-    """Returns the graph in the order of the plan's operators, with the plan's second passes and views.
+    """Returns the graph in the form that a plan was made for.
 
-    If no form of the graph matches the plan, the graph is returned unchanged.
+    That is the graph in the order of the plan's operators, with the plan's second passes (recomputation) and
+    views. If no form of the graph matches the plan, the graph is returned unchanged.
     """
     for ordered in _list_orders(graph):
         for turned in dict.fromkeys((ordered, turn_signals(ordered))):
@@ -321,10 +349,8 @@ def _find_order(plan: Plan, graph: Graph) -> Graph:
 
 
 def _list_orders(graph: Graph) -> Iterator[Graph]:
-    """Yields every form of the graph that planning may have chosen.
-
-    These are the graph itself, the graph with sliced fusions, and the graph in the orders that searches
-    find.
+    """Yields every form of the graph that planning may have chosen: the graph itself, the graph with sliced
+    fusions, and the graph in the orders that the searches for little memory find.
     """
     yield graph
     yield with_sliced_fusions(graph)
@@ -340,7 +366,9 @@ def _list_orders(graph: Graph) -> Iterator[Graph]:
 
 
 def notes(planned: Planned) -> list[str]:
-    """Returns a note if the limit for the arena is above what the board has."""
+    """Returns a note in a list if the limit for the arena is above what the board has; otherwise an empty
+    list.
+    """
     board, limit = planned.target.board, planned.options.ram
     room = available_bytes(board, planned.plan.state_bytes)
     if limit is None or limit <= room:
@@ -357,7 +385,7 @@ def notes(planned: Planned) -> list[str]:
 
 
 def refuse_unless_fits(planned: Planned, image_bytes: int) -> None:
-    """PlanError when the arena or the weights do not fit."""
+    """Raises PlanError if the arena or the weight image, of `image_bytes`, does not fit the board."""
     try:
         try:
             fit(planned.plan, planned.target, planned.graph, planned.session)
@@ -370,7 +398,7 @@ def refuse_unless_fits(planned: Planned, image_bytes: int) -> None:
 
 
 def _hint_strategy_best(planned: Planned) -> tuple[Hint, ...]:
-    """Returns the hint to plan with strategy `best`, if its plan fits.
+    """Returns the hint to plan with the strategy `best`, if its plan would fit.
 
     There is no hint if this strategy was already used.
     """
@@ -418,7 +446,9 @@ def emit_sources(planned: Planned, name: str, checks: Checks | None = None) -> S
 
 
 def _describe_checks(checks: Checks, image: WeightImage) -> dict[str, object]:
-    """Returns what emitted checks depend on: also the weights' values, which the golden output is of."""
+    """Returns the parts of the cache key for emitted checks. They include the weights' values, because the
+    golden output depends on them.
+    """
     golden = checks.golden
     told = [golden.seed, golden.data, golden.crc32, crc32(image.data)] if golden else []
     return {"checks": [str(checks.guards), *told]}

@@ -1,4 +1,4 @@
-"""The sections of an ELF image by memory, and its symbols with their source files."""
+"""Reads the sections of an ELF image by memory, and its symbols with their source files."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PROCESS = "process"  # instead of a memory's name: programs of this machine
 
 
 def open_elf(data: bytes) -> Any:
-    """Returns the image as pyelftools reads it; ToolError for other files."""
+    """Returns the ELF image as an object of pyelftools. Raises ToolError for other files."""
     from elftools.common.exceptions import ELFError
     from elftools.construct import ConstructError
     from elftools.elf.elffile import ELFFile
@@ -52,7 +52,7 @@ def open_elf(data: bytes) -> Any:
 
 
 def _suggest_file(data: bytes) -> str:
-    """Returns a hint for a file that is not an ELF image."""
+    """Returns a hint for a file that is not a readable ELF image."""
     if data.startswith(b"\x7fELF"):
         return "link it again: it is damaged or cut short"
     kind = next((what for magic, what in _OTHERS if data.startswith(magic)), "")
@@ -67,13 +67,14 @@ def lies_in(memory: Memory, address: int) -> bool:
 def size_report(data: bytes, board: Board) -> list[MemorySize]:
     """Returns the used bytes and the size of each memory, and its sections, the largest first.
 
-    Initialised data counts twice: in RAM, and in the memory from which it is loaded. The sections of a
-    native image (the host) are in one memory. Sections that are in none of the board's memories come
-    last, under ELSEWHERE.
+    Initialised data counts twice: in RAM, and in the memory from which it is loaded. The sections of a native
+    image (the host) count as one memory. Sections that are in none of the board's memories come last, under
+    ELSEWHERE.
     """
     rows: dict[str, list[tuple[str, int]]] = {}
     for memory, section, is_copy in in_memories(list_sections(open_elf(data)), board):
-        name = f"{section.name} (initial values)" if is_copy else section.name
+        stored = "initial values" if section.is_writable else "stored"
+        name = f"{section.name} ({stored})" if is_copy else section.name
         rows.setdefault(memory, []).append((name, section.size))
     sizes = {PROCESS: 0} if board.is_native else {memory.name: memory.size for memory in board.memories}
     if ELSEWHERE in rows:
@@ -87,9 +88,10 @@ def size_report(data: bytes, board: Board) -> list[MemorySize]:
 
 
 def in_memories(sections: Sequence[Section], board: Board) -> Iterator[tuple[str, Section, bool]]:
-    """Yields (memory, section, is_copy) for every section in a memory; ELSEWHERE comes last.
+    """Yields (memory, section, is_copy) for every memory and section in it. Sections in no memory come last,
+    under ELSEWHERE.
 
-    `is_copy` is true if the memory has only a copy of the variables' initial values.
+    `is_copy` is true if the memory has only a copy of initial values or code, which start-up code reads.
     """
     if board.is_native:
         yield from ((PROCESS, section, False) for section in sections)
@@ -109,7 +111,7 @@ def in_memories(sections: Sequence[Section], board: Board) -> Iterator[tuple[str
 class Section:
     """A section that takes memory when the program runs.
 
-    `load_address` is the place of its stored contents, -1 if there are none.
+    `load_address` is where its stored contents lie, -1 if it has none.
     """
 
     name: str
@@ -122,7 +124,7 @@ class Section:
 
     @property
     def is_stored(self) -> bool:
-        """Whether the image has contents for it."""
+        """Whether the image stores contents for the section."""
         return self.load_address >= 0
 
 
@@ -171,10 +173,11 @@ _TABLES = ("SHT_SYMTAB", "SHT_DYNSYM")  # a stripped program has only the second
 
 @dataclass(frozen=True)
 class Symbol:
-    """A named range of bytes [address, address + size) in a section, which is given by its number.
+    """A named range of bytes [address, address + size) in the section with the number `section`.
 
-    `size` is 0 where it is not known. `is_global` is true if other files may use the name. `file` is the
-    compiler's source file ("": not known).
+    `size`: 0 if it is not known.
+    `is_global`: whether other files may use the name.
+    `file`: the compiler's source file ("": not known).
     """
 
     name: str
@@ -186,14 +189,14 @@ class Symbol:
 
     @property
     def end(self) -> int:
-        """The address behind its last byte."""
+        """The first address after the symbol."""
         return self.address + self.size
 
 
 def symbols(elf: Any) -> list[Symbol]:
-    """Returns the symbols of an image from pyelftools; empty for a stripped or damaged table.
+    """Returns the symbols of an image; empty if the table is missing or damaged.
 
-    They are read without an object of pyelftools for each, as images of whole applications have 100,000
+    It makes no object of pyelftools for each symbol, because images of whole applications have 100,000
     symbols.
     """
     tables = {str(section["sh_type"]): section for section in elf.iter_sections()}
@@ -271,7 +274,7 @@ class DebugFiles:
         self._begins = [begin for begin, _, _ in self._ranges]
 
     def file(self, address: int) -> str:
-        """The source file of the code at an address; "" if it is not known."""
+        """Returns the source file of the code at an address; "" if it is not known."""
         index = bisect_right(self._begins, address) - 1
         return self._ranges[index][2] if index >= 0 and address < self._ranges[index][1] else ""
 

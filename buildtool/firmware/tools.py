@@ -1,4 +1,4 @@
-"""The compiler of a request, with or without debugging, and the files that its input depends on."""
+"""Finds the compiler of a request, for debugging or not, and the files that the emitted code depends on."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from buildtool.target.types import Board, Target, Toolchain, Wiring
 
 
 def toolchain(choice: TargetChoice, target: Target, *, native: bool = False) -> Toolchain:
-    """Returns the compiler that `choice` names, with the settings of the `target`'s plugin.
+    """Returns the compiler that `choice` names, with the settings of the plugin of `target`.
 
-    For a debugger, or if `native` is true, it makes programs of this machine, where the board has such
-    compilers beside others. ToolError if the compiler is missing. UsageError if the plugin does not have
-    the link that `choice` names, or the compiler makes no such programs.
+    For a debugger, or if `native` is true, it is a compiler for programs of this machine, if the board has
+    one. Raises ToolError if the compiler is missing. Raises UsageError if the plugin does not have the link
+    that `choice` names, or if the named compiler makes no programs of this machine.
     """
     board, wire = target.board, link_of(choice, target.board)
     if board.is_native and (choice.debug or native):
@@ -42,7 +42,9 @@ def toolchain(choice: TargetChoice, target: Target, *, native: bool = False) -> 
 
 
 def _only_native(choice: TargetChoice, board: Board) -> Board:
-    """Returns the board with the toolchains whose programs run on this machine."""
+    """Returns the board with only those toolchains whose programs run on this machine; with all of them if
+    there are none. Raises UsageError if `choice` names another toolchain.
+    """
     names = tuple(name for name in board.toolchains if is_native(board, name)) or board.toolchains
     if choice.toolchain and choice.toolchain not in names:
         text = f"'{choice.toolchain}' makes no programs of this machine, which debuggers and sanitizers need"
@@ -51,7 +53,7 @@ def _only_native(choice: TargetChoice, board: Board) -> Board:
 
 
 def harness(board: Board, tools: Toolchain) -> Harness:
-    """The test firmware's own sources: the plugin's, or those for a link."""
+    """Returns the sources of the test firmware itself: the plugin's, or those that answer over a link."""
     if tools.wiring is None:
         return registry.plugin(board).harness(board)
     sources, includes = tools.wiring.sources, tools.wiring.includes
@@ -66,7 +68,7 @@ OURS = "buildtool_plugins"
 
 @dataclass(frozen=True)
 class Origins:
-    """A target's plugin, and its board's file with the files that this file extends."""
+    """What a target is made from: its plugin, and its board's file with the files that this file extends."""
 
     target: Target
     plugin: TargetPlugin
@@ -74,14 +76,15 @@ class Origins:
 
     @classmethod
     def of(cls, choice: TargetChoice, target: Target) -> Origins:
-        """The origins of a target that was loaded for a choice."""
+        """Returns the origins of `target`, which was loaded for `choice`."""
         path = choice.board if isinstance(choice.board, str) else choice.board.path
         return cls(target, registry.plugin(target.board), registry.board_chain(path))
 
     def files(self) -> list[Path]:
-        """The board's files, the code and data of other distributions, and files that libraries read.
+        """Returns the files on which the emitted code and its build depend, besides buildtool's own code.
 
-        buildtool's own code is not included, as its digest covers it.
+        They are the board's files, the code and data of other distributions, and the files that libraries
+        read. The digest of buildtool's code covers the rest.
         """
         code = {path for folder in self.foreign().values() for path in folder.rglob("*")}
         module = Path(sys.modules[type(self.plugin).__module__].__file__ or "").resolve()
@@ -92,7 +95,9 @@ class Origins:
         return [*self.boards, *code_and_data, *by_libraries]
 
     def foreign(self) -> dict[str, Path]:
-        """Returns the folders of the board's plugin and of kernel families, if others distribute them."""
+        """Returns the folders, by name, of the board's plugin and of kernel families that come from other
+        distributions.
+        """
         package = sys.modules[type(self.plugin).__module__.partition(".")[0]]
         folders = {family.name: family.folder for family in self.target.families}
         if hasattr(package, "__path__"):  # else it is a single file
@@ -101,13 +106,13 @@ class Origins:
         return {name: folder for name, folder in folders.items() if not _is_below(folder, own)}
 
     def folders(self, library: str = "") -> dict[str, Path]:
-        """Returns all folders of code by name; the user's `library` is one of them."""
+        """Returns all folders of code by name. The user's `library` is one of them ("": no library)."""
         users = {"library": Path(library)} if library else {}
         return {**ours(), **self.foreign(), **users}
 
 
 def ours() -> dict[str, Path]:
-    """The folders that belong to buildtool; its digest covers them."""
+    """Returns the folders of code, by name, that belong to buildtool. Its digest covers them."""
     from buildtool.target.kernels import kernels_root
 
     return {"kernels": kernels_root(), "targets": Path(sys.modules[OURS].__file__ or "").parent}
@@ -128,12 +133,13 @@ _OPTIMISES = re.compile(r"-O([0-3sgz]|fast)?")
 
 
 def debug_name(name: str) -> str:
-    """Returns the name of a code folder in debug information; `name` is its name in `describe`."""
+    """Returns the name of a code folder in debug information; `name` is the folder's name in `describe`."""
     return f"/buildtool/{name}"
 
 
 def debuggable(tools: Toolchain, folders: Mapping[str, Path]) -> Toolchain:
-    """Returns `tools` with flags for debugging instead of optimising; `folders` maps names to folders.
+    """Returns `tools` with flags for debugging instead of optimising. `folders` maps names to folders of
+    code, which get these names in debug information.
 
     Of two nested folders, the inner one comes last in the flags, as compilers require.
     """

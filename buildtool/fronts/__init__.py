@@ -1,1 +1,1 @@
-"""Fronts for the command line, for build systems other than SCons, and for editors."""
+"""Front ends: the command line, Python, build systems other than SCons, and editors."""

@@ -1,6 +1,6 @@
-"""Sends a front's requests to the service, and turns its answers into JSON.
+"""Sends a front end's requests to the service, and turns its answers into JSON.
 
-The command line and the Python interface share it, so both get the same answers.
+The command line and the Python interface share this code, so both get the same answers.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Listener = Callable[[Mapping[str, Any]], None]
 
 
 def build_request(kind: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the request of a kind with these values of options; None leaves an option out."""
+    """Returns the request of a kind. `values` maps options to values; those that are None are left out."""
     nested = {option.name for option in options_of(kind) if option.group in NESTED}
     request: dict[str, Any] = {"kind": kind}
     options: dict[str, Any] = {}
@@ -41,11 +41,14 @@ def ask(
     opened: Callable[[], AbstractContextManager[Session]],
     listen: Listener | None = None,
 ) -> Any:
-    """Returns the answer to a request, whose paths may be relative. Raises BuildtoolError.
+    """Returns the answer to a request, whose paths may be relative.
 
-    `daemon` is a mode of `client.door` (None: that of the environment), and `cache` says whether the cache is
-    on, off or renewed. `opened` gives the session that answers where no daemon does. `listen` receives
-    progress messages.
+    - `daemon`: a mode of `client.door` (None: that of the environment).
+    - `cache`: whether the cache is on, off or renewed.
+    - `opened`: gives the session that answers if no daemon does.
+    - `listen`: receives progress messages.
+
+    Raises BuildtoolError if the request is wrong or has no answer.
     """
     from buildtool.client import door
     from buildtool.client.files import Located
@@ -66,7 +69,7 @@ def ask(
 
 
 def input_files(request: Mapping[str, Any]) -> list[str]:
-    """Returns the existing files that a request's answer depends on. Its paths may be relative."""
+    """Returns the existing files that a request's answer depends on. Paths in the request may be relative."""
     from buildtool.client.files import Located
     from buildtool.target.registry import board_chain
 
@@ -83,7 +86,7 @@ def input_files(request: Mapping[str, Any]) -> list[str]:
 
 
 def as_json(value: object) -> str:
-    """Returns a value as JSON with text keys in order, without the entries whose values are bytes."""
+    """Returns a value as JSON with sorted keys, without the entries whose values are bytes."""
     return _encode(value, "\n")
 
 
@@ -91,9 +94,9 @@ _encode_scalar = json.JSONEncoder().encode
 
 
 def _encode(value: object, line: str) -> str:
-    """Returns a value as `json.dumps` with an indent writes it, which is slower and needs more memory.
+    """Returns a value as `json.dumps` with an indent writes it, but faster and with less memory.
 
-    `line` is the line break before the value's own line, and its indent.
+    `line` is a line break and the indent of the line on which the value begins.
     """
     inner = f"{line}  "
     if isinstance(value, dict):

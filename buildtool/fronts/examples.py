@@ -6,15 +6,15 @@ import tomllib
 from pathlib import Path
 from typing import NamedTuple
 
+from buildtool.base.code_digest import home
 from buildtool.base.errors import ToolError, UsageError, did_you_mean
-from buildtool.base.identity import home
 from buildtool.base.outfiles import write
 
 INDEX = "examples.toml"
 
 
 class Example(NamedTuple):
-    """An example: what it is about, the commands to begin with, and its files by their path in it."""
+    """An example: what it is about, the commands to begin with, and its files by their paths in it."""
 
     name: str
     about: str
@@ -24,7 +24,7 @@ class Example(NamedTuple):
 
 
 def examples() -> dict[str, Example]:
-    """Returns the examples by name, in the order in which they are listed. Raises ToolError without them."""
+    """Returns the examples by name, in the order of lists. Raises ToolError if none are installed."""
     root = _root()
     with (root / INDEX).open("rb") as file:
         rows = tomllib.load(file)
@@ -37,7 +37,7 @@ def examples() -> dict[str, Example]:
 def write_example(name: str, folder: Path) -> Example:
     """Writes an example to a new or empty folder, all of its files or none; returns the example.
 
-    Raises UsageError for an unknown name, a folder that is not empty, and where a file cannot be written.
+    Raises UsageError if the name is unknown, the folder is not empty, or a file cannot be written.
     """
     known = examples()
     if name not in known:

@@ -12,9 +12,9 @@ from buildtool.base.outfiles import check_writable, keep_inputs, keep_networks, 
 def write_firmware(
     files: Mapping[str, bytes], folder: Path, inputs: Collection[str]
 ) -> tuple[list[str], list[str]]:
-    """Returns the names of the files written and removed.
+    """Writes the files of a build into `folder`. Returns the names of the files written and removed.
 
-    Raises UsageError, before anything is written, where a file would replace one of `inputs` or belongs to
+    Raises UsageError, before anything is written, if a file would replace one of `inputs` or belongs to
     another network.
     """
     keep_inputs([(folder / name, data) for name, data in files.items()], inputs)
@@ -27,9 +27,9 @@ def write_firmware(
 
 
 def check_quantized(out: Path, model: str, inputs: Collection[str]) -> None:
-    """Raises UsageError where the quantised network cannot be written to `out`, before minutes of work.
+    """Raises UsageError if the quantised network cannot be written to `out`, before quantising takes minutes.
 
-    It is a file of the kind of `model`, and does not replace one of `inputs`.
+    `out` must have the suffix of `model`, must not be one of `inputs`, and must be writable.
     """
     suffix = Path(model).suffix.lower()
     if out.suffix.lower() != suffix and suffix in (".tflite", ".onnx"):

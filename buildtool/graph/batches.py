@@ -1,6 +1,7 @@
-"""Takes a network of a batch apart: each image of the batch has the same network of one image.
+"""Turns a network for a batch of images into the network for one image of the batch.
 
-A network whose input image comes row by row runs once per image. Nothing of the other images is in memory.
+It is possible if no operator mixes images. Where an input image comes row by row, the network of one image
+runs once for each image, and only that image's data is in memory.
 """
 
 from __future__ import annotations
@@ -19,26 +20,26 @@ _ALONG_AXES = {
 
 
 def one_image(graph: Graph) -> Graph | None:
-    """Returns the network of one image; None if the batch is 1, or if an operator may mix its images."""
+    """Returns the network for one image; None if the batch is 1, or if an operator may mix images."""
     images = [graph.tensors[t] for t in graph.inputs]
     batch = images[0].shape[0] if images and len(images[0].shape) > 1 else 1
-    if batch < 2 or graph.states or not all(_keeps_apart(graph, op, batch) for op in graph.ops):
+    if batch < 2 or graph.states or not all(_keeps_images_separate(graph, op, batch) for op in graph.ops):
         return None
     if any(len(image.shape) < 2 or image.shape[0] != batch for image in images):
         return None
     tensors = tuple(t if t.is_constant else replace(t, shape=(1, *t.shape[1:])) for t in graph.tensors)
-    ops = tuple(replace(op, attrs=_of_one(op.attrs)) for op in graph.ops)
+    ops = tuple(replace(op, attrs=_attrs_of_one_image(op.attrs)) for op in graph.ops)
     result = replace(graph, tensors=tensors, ops=ops)
     check_graph(result)
     return result
 
 
-def _of_one(attrs: g.Attrs) -> g.Attrs:
+def _attrs_of_one_image(attrs: g.Attrs) -> g.Attrs:
     return replace(attrs, extent=(1, *attrs.extent[1:])) if isinstance(attrs, g.SliceAttrs) else attrs
 
 
-def _keeps_apart(graph: Graph, op: Op, batch: int) -> bool:
-    """Whether each image of the output depends on the same image of every input, and on nothing else."""
+def _keeps_images_separate(graph: Graph, op: Op, batch: int) -> bool:
+    """Whether image i of each output depends only on image i of each input. `batch`: the number of images."""
     operands = [graph.tensors[t] for t in op.inputs if t >= 0]
     varying = [t for t in (*operands, *(graph.tensors[t] for t in op.outputs)) if not t.is_constant]
     if any(len(tensor.shape) < 2 or tensor.shape[0] != batch for tensor in varying):

@@ -1,10 +1,13 @@
-"""Which values each channel of an activation can have, whatever the network's input is.
+"""Finds which values each channel of an activation can have, whatever the network's input is.
 
 The bounds of a channel (the last dimension) hold for all of its elements. They follow from the operator's
-own arithmetic in integers: a rule here gives the least and greatest sums, or the ends of the operands, and
-the reference executor computes their outputs. Scaling, rounding and clamps are monotone, as long as no sum
-and no shift of one leaves its bits; where one could, a channel may have any value. Tables are searched. So no
-input violates the bounds, but a channel need not reach them.
+own arithmetic in integers: a rule here gives the least and greatest sums, or the operands' least and greatest
+values, and the reference executor computes their outputs. This is valid because scaling, rounding and clamps
+are monotone, as long as no sum, shifted or not, overflows. Where one might, the channel may have any value.
+For functions of one byte, all results between the operand's bounds are compared. No input violates the
+bounds, but there may be bounds that no input reaches.
+
+A rule takes the bounds of the operator's operands, and returns those of its outputs. None: nothing is known.
 """
 
 from __future__ import annotations
@@ -42,7 +45,7 @@ from buildtool.graph.types import (
 
 Int64: TypeAlias = npt.NDArray[np.int64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
-_AT_ONCE = 1 << 20  # weights that are held as floats
+_AT_ONCE = 1 << 20  # weights that become floats at a time
 _LARGEST_SUM = 1 << 62  # of 64-bit sums
 _BOUNDED = (DType.INT8, DType.INT16, DType.BOOL)
 
@@ -55,7 +58,7 @@ class Bounds(NamedTuple):
 
     @property
     def constant(self) -> Mask:
-        """Which channels have one value."""
+        """A mask of the channels that have only one possible value."""
         return np.asarray(self.low == self.high)
 
 
@@ -90,11 +93,11 @@ def _unbounded(tensor: Tensor) -> Bounds:
 
 
 def _bound(graph: Graph, op: Op, bounds: dict[int, Bounds]) -> list[Bounds] | None:
-    """Returns the bounds of an operator's outputs, or None."""
+    """Returns the bounds of an operator's outputs, None if nothing is known about them."""
     definition = DEFS[op.kind]
     rule: Rule | None = load("graph", definition.bounds) if definition.bounds else None
-    moving = varying(graph, op)
-    if moving is not None and graph.tensors[op.inputs[moving]].dtype in (DType.INT8, DType.BOOL):
+    position = varying(graph, op)
+    if position is not None and graph.tensors[op.inputs[position]].dtype in (DType.INT8, DType.BOOL):
         rule = _bound_by_table
     operands = [bounds.get(t) or _bound_constant(graph.tensors[t]) for t in op.inputs if t >= 0]
     if rule is None or graph.tensors[op.outputs[0]].dtype not in _BOUNDED or None in operands[:1]:
@@ -113,13 +116,13 @@ def _bound_constant(tensor: Tensor) -> Bounds | None:
 
 
 def _bound_by_table(graph: Graph, op: Op, operands: list[Bounds]) -> list[Bounds] | None:
-    """A function of one byte: the extremes of its results between the operand's bounds."""
-    moving, out = varying(graph, op), graph.tensors[op.outputs[0]]
-    source = operands[moving or 0]
+    """Bounds a function of one byte by its smallest and largest result between the operand's bounds."""
+    position, out = varying(graph, op), graph.tensors[op.outputs[0]]
+    source = operands[position or 0]
     if out.dtype not in (DType.INT8, DType.BOOL):
         return None
     results = table(graph, op).view(out.dtype.value).astype(np.int64)
-    if graph.tensors[op.inputs[moving or 0]].dtype is DType.INT8:
+    if graph.tensors[op.inputs[position or 0]].dtype is DType.INT8:
         results, first = np.roll(results, 128), 128  # in the order of the values, -128 first
     else:
         first = 0
@@ -133,7 +136,7 @@ def _bound_by_table(graph: Graph, op: Op, operands: list[Bounds]) -> list[Bounds
 
 
 def weighted(graph: Graph, op: Op, operands: list[Bounds]) -> list[Bounds] | None:
-    """CONV_2D, DEPTHWISE_CONV_2D, TRANSPOSE_CONV and FULLY_CONNECTED: sums, then their requantisation."""
+    """Bounds convolutions and dense layers: finds the bounds of their sums, then requantises these."""
     low, high = _bound_taps(graph, op, operands[0])
     if op.kind is not OpKind.FULLY_CONNECTED:
         low, high = _bound_windows(graph, op, low, high)
@@ -155,7 +158,10 @@ def weighted(graph: Graph, op: Op, operands: list[Bounds]) -> list[Bounds] | Non
 
 
 def _requantise(graph: Graph, op: Op, sums: Int64) -> Int64:
-    """Returns the outputs of sums with bias, as the reference computes them. The last dimension: channels."""
+    """Returns the outputs of sums with bias, as the reference computes them.
+
+    The last dimension of the sums is the output channels.
+    """
     if op.kind is OpKind.FULLY_CONNECTED:
         return convolution.scale_sums(graph, op, sums).astype(np.int64)
     wide = graph.tensors[op.inputs[0]].dtype is DType.INT16
@@ -163,7 +169,10 @@ def _requantise(graph: Graph, op: Op, sums: Int64) -> Int64:
 
 
 def _stays_exact(graph: Graph, op: Op, ends: Int64) -> Mask:
-    """Returns for which channels no sum between two ends, and no shift of one, leaves its bits."""
+    """Returns a mask of the channels in which no sum between two ends overflows, not even when it is shifted.
+
+    `ends` are the least and the greatest sums: (2, channels).
+    """
     largest = np.abs(ends).max(axis=0)
     scales = convolution.channel_scales(graph, op)
     if op.kind is OpKind.FULLY_CONNECTED:
@@ -205,7 +214,11 @@ def _bound_taps(graph: Graph, op: Op, source: Bounds) -> tuple[Int64, Int64]:
 
 
 def _bound_windows(graph: Graph, op: Op, low: Int64, high: Int64) -> tuple[Int64, Int64]:
-    """Returns the least and greatest sums of a window. A tap in the padding adds nothing."""
+    """Returns the least and greatest sum of each channel over all windows, also those that meet the padding.
+
+    `low` and `high` are the least and greatest sums of each tap: (channels, taps). A tap in the padding adds
+    nothing.
+    """
     if op.kind is OpKind.TRANSPOSE_CONV:  # any of the taps may meet an input pixel
         return np.minimum(low, 0).sum(axis=1), np.maximum(high, 0).sum(axis=1)
     masks = np.array(window_masks(graph, op), np.int64).T  # (taps, kinds of windows)
@@ -213,9 +226,9 @@ def _bound_windows(graph: Graph, op: Op, low: Int64, high: Int64) -> tuple[Int64
 
 
 def window_masks(graph: Graph, op: Op) -> list[tuple[bool, ...]]:
-    """Returns which taps of a convolution lie in the image, for each kind of window that occurs.
+    """Returns which taps of a convolution lie in the image, once for each different case among its windows.
 
-    The taps are in the filter's order, row by row.
+    The taps are in the filter's order, row by row. False: the tap lies in the padding.
     """
     attrs, source, out = op.attrs, graph.tensors[op.inputs[0]].shape, graph.tensors[op.outputs[0]].shape
     assert isinstance(attrs, ConvAttrs)
@@ -236,7 +249,7 @@ def window_masks(graph: Graph, op: Op) -> list[tuple[bool, ...]]:
 
 
 def corners(graph: Graph, op: Op, operands: list[Bounds]) -> list[Bounds] | None:
-    """Two operands, in each of which the function is monotone: its extremes are at their ends."""
+    """Bounds a function of two operands that is monotone in each: it has its extremes at their bounds."""
     if len(operands) != 2 or isinstance(op.attrs, g.WidenedAttrs) or None in operands:
         return None
     if op.kind is OpKind.MUL:
@@ -255,7 +268,7 @@ def corners(graph: Graph, op: Op, operands: list[Bounds]) -> list[Bounds] | None
 
 
 def window(graph: Graph, op: Op, operands: list[Bounds]) -> list[Bounds] | None:
-    """Pools: a maximum or a mean lies within the bounds of its elements. Then the activation's clamp."""
+    """Bounds a pool: a maximum or a mean lies within the bounds of its elements, and is then clamped."""
     limits, (low, high) = tensors.output_limits(graph, op), operands[0]
     if isinstance(op.attrs, g.FilledPoolAttrs):  # its padding is one more element
         low, high = np.minimum(low, op.attrs.value), np.maximum(high, op.attrs.value)
@@ -263,7 +276,10 @@ def window(graph: Graph, op: Op, operands: list[Bounds]) -> list[Bounds] | None:
 
 
 def reduction(graph: Graph, op: Op, operands: list[Bounds]) -> list[Bounds] | None:
-    """MEAN, REDUCE_MAX and REDUCE_MIN of pixels: of images whose elements are all at one end."""
+    """Bounds MEAN, REDUCE_MAX and REDUCE_MIN over pixels by their results for the extreme images.
+
+    In one image all elements have their least value, in the other one their greatest value.
+    """
     attrs, source = op.attrs, graph.tensors[op.inputs[0]]
     assert isinstance(attrs, MeanAttrs)
     if len(source.shape) - 1 in attrs.axes or source.dtype is not DType.INT8:
@@ -280,7 +296,10 @@ def reduction(graph: Graph, op: Op, operands: list[Bounds]) -> list[Bounds] | No
 
 
 def resize(graph: Graph, op: Op, operands: list[Bounds]) -> list[Bounds] | None:
-    """RESIZE_NEAREST_NEIGHBOR keeps bounds. RESIZE_BILINEAR may have negative weights: constants alone do."""
+    """Bounds RESIZE_NEAREST_NEIGHBOR, which keeps bounds, and the constant channels of RESIZE_BILINEAR.
+
+    The weights of RESIZE_BILINEAR may be negative, so its other channels may have any value.
+    """
     (source,), out = operands, graph.tensors[op.outputs[0]]
     if op.kind is OpKind.RESIZE_NEAREST_NEIGHBOR:
         return [source]
@@ -298,7 +317,10 @@ def resize(graph: Graph, op: Op, operands: list[Bounds]) -> list[Bounds] | None:
 
 
 def _compute(graph: Graph, op: Op, values: list[Any], shape: tuple[int, ...]) -> Int64:
-    """Runs the reference's arithmetic on values that are given by channel; returns an array of `shape`."""
+    """Returns an operator's output as the reference computes it from the operands `values`.
+
+    `shape` is the output's shape.
+    """
     operands = [graph.tensors[t] for t in op.inputs]
     arrays = [
         np.ascontiguousarray(np.atleast_2d(value), tensor.dtype.value)
@@ -316,7 +338,7 @@ def _compute(graph: Graph, op: Op, values: list[Any], shape: tuple[int, ...]) ->
 
 
 def pad(graph: Graph, op: Op, operands: list[Bounds]) -> list[Bounds] | None:
-    """PAD of pixels: the elements, and the padding's value."""
+    """Bounds a PAD of pixels by the input's bounds and the padding's value."""
     attrs = op.attrs
     assert isinstance(attrs, g.PadAttrs)
     if any(attrs.paddings[-1]):
@@ -327,7 +349,10 @@ def pad(graph: Graph, op: Op, operands: list[Bounds]) -> list[Bounds] | None:
 
 
 def concatenation(graph: Graph, op: Op, operands: list[Bounds]) -> list[Bounds] | None:
-    """CONCATENATION: the operands' channels behind each other, or the bounds of all."""
+    """Bounds a CONCATENATION. If it joins channels, each channel keeps the bounds that it has in its operand.
+
+    If it joins another dimension, a channel's bounds include those of all operands.
+    """
     if None in operands or _axis(graph, op, op.outputs[0]) is None:
         return None
     if _axis(graph, op, op.outputs[0]) == -1:
@@ -337,7 +362,7 @@ def concatenation(graph: Graph, op: Op, operands: list[Bounds]) -> list[Bounds] 
 
 
 def split(graph: Graph, op: Op, operands: list[Bounds]) -> list[Bounds] | None:
-    """SPLIT: parts of the channels, or all of them."""
+    """Bounds the outputs of a SPLIT by the bounds of their channels."""
     if _axis(graph, op, op.inputs[0]) == -1:
         low, high = (np.split(end, len(op.outputs)) for end in operands[0])
         return [Bounds(*pair) for pair in zip(low, high, strict=True)]
@@ -345,7 +370,10 @@ def split(graph: Graph, op: Op, operands: list[Bounds]) -> list[Bounds] | None:
 
 
 def _axis(graph: Graph, op: Op, tensor: int) -> int | None:
-    """Returns -1 for the last axis, otherwise the axis."""
+    """Returns the operator's axis as a dimension of `tensor`; -1 for the last one.
+
+    Returns None if the operator has no axis.
+    """
     attrs, rank = op.attrs, len(graph.tensors[tensor].shape)
     if not isinstance(attrs, g.AxisAttrs):
         return None
@@ -353,7 +381,7 @@ def _axis(graph: Graph, op: Op, tensor: int) -> int | None:
 
 
 def reshape(graph: Graph, op: Op, operands: list[Bounds]) -> list[Bounds] | None:
-    """Aliases and copies: each element keeps its value."""
+    """Bounds aliases, copies and TRANSPOSE, which keep each element's value."""
     (source,), after = operands, count_channels(graph.tensors[op.outputs[0]])
     if op.kind is OpKind.TRANSPOSE:
         return [Bounds(np.full(after, source.low.min()), np.full(after, source.high.max()))]
@@ -361,7 +389,7 @@ def reshape(graph: Graph, op: Op, operands: list[Bounds]) -> list[Bounds] | None
 
 
 def slice_(graph: Graph, op: Op, operands: list[Bounds]) -> list[Bounds] | None:
-    """SLICE and STRIDED_SLICE of pixels or channels. The output may lack dimensions of one element."""
+    """Bounds SLICE and STRIDED_SLICE by the bounds of the channels that they take."""
     attrs = op.attrs
     assert isinstance(attrs, g.SliceAttrs)
     picked = attrs.begin[-1] + attrs.stride[-1] * np.arange(attrs.extent[-1])
@@ -370,7 +398,10 @@ def slice_(graph: Graph, op: Op, operands: list[Bounds]) -> list[Bounds] | None:
 
 
 def _regroup(source: Bounds, after: int) -> Bounds:
-    """Returns the bounds of the same elements in a shape whose last dimension has `after` elements."""
+    """Returns bounds for a tensor that is reshaped so that its last dimension has `after` elements.
+
+    `source`: the bounds of the tensor before the RESHAPE.
+    """
     before = len(source.low)
     if after % before == 0:  # pixels become channels
         return Bounds(*(np.tile(end, after // before) for end in source))

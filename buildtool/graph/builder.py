@@ -59,17 +59,17 @@ class GraphBuilder:
         dtype: DType = DType.INT8,
         name: str = "",
     ) -> int:
-        """Adds a state and returns its tensor `before`. `keep` sets its tensor `after`."""
+        """Adds a state with the first value `initial`. Returns its tensor `before`; `keep` sets `after`."""
         before = self.tensor(shape, quant, dtype)
         self.states.append(State(before, before, initial, name or f"state{len(self.states)}"))
         return before
 
     def keep(self, before: int, after: int) -> None:
-        """Sets the tensor `after` of a state."""
+        """Makes the tensor `after` the new value of the state whose tensor is `before`."""
         self.states = [replace(s, after=after) if s.before == before else s for s in self.states]
 
     def shape(self, tensor: int) -> tuple[int, ...]:
-        """The shape of a tensor, batch included."""
+        """Returns the shape of a tensor, batch included."""
         return self.tensors[tensor].shape
 
     def op(
@@ -82,7 +82,10 @@ class GraphBuilder:
         name: str = "",
         shape: Sequence[int] | None = None,
     ) -> int:
-        """Adds an operator with one output. Give `shape` where inputs and attributes do not determine it."""
+        """Adds an operator with one output.
+
+        `shape` is the output's; it is needed where inputs and attributes do not determine it.
+        """
         new = Op(kind, tuple(inputs), (len(self.tensors),), attrs, len(self.ops))
         if shape is None:
             rule = DEFS[kind].shape

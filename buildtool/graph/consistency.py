@@ -110,7 +110,7 @@ def _check_tensor(tensor: Tensor) -> None:
 
 
 def _takes_numbers(graph: Graph, op: Op) -> bool:
-    """Whether the operator takes int32 numbers without a scale."""
+    """Whether the operator reads int32 numbers that have no scale."""
     return op.kind in CUSTOM or (bool(DEFS[op.kind].unscaled) and is_unscaled(graph, op))
 
 

@@ -138,9 +138,9 @@ class _Network:
         return len(self.values) - 1
 
     def apply(self, kind: str, shape: Shape, reads: list[int] | None = None, weights: int = 0) -> None:
-        """Adds an operator on the current value or on `reads`. Its output becomes the current value.
+        """Adds an operator that reads the current value or `reads`. Its output becomes the current value.
 
-        `weights` is the number of its weights.
+        `kind` is its name, `shape` the shape of its output, and `weights` the number of its weights.
         """
         name = f"{len(self.outputs)} {kind}"
         inputs = [self.x] if reads is None else list(dict.fromkeys(reads))
@@ -166,7 +166,7 @@ class _Network:
         return self.outputs[number]
 
     def _count_windows(self, section: Section, pad: int, size: int) -> tuple[int, int]:
-        """Returns an output's (rows, columns). Windows are `size` x `size`.
+        """Returns the output's (rows, columns) if windows of `size` x `size` move over the current value.
 
         `pad` is the sum of the padding on both sides of the input.
         """
@@ -218,7 +218,10 @@ class _Network:
         self.apply("upsample", (channels, height * stride, width * stride))
 
     def _read_route(self, s: Section) -> None:
-        """Joins layers, or parts of them, along the channels. A single whole layer needs no operator."""
+        """Reads [route], which joins the outputs of layers, or parts of them, along the channels.
+
+        If it names one layer and takes all its channels, no operator is added.
+        """
         parts = [self.layer(index) for index in s.numbers("layers")]
         groups, group = s.number("groups", 1, 1), s.number("group_id", 0)
         if any(shape[0] % groups for _, shape in parts) or group >= groups:
@@ -233,7 +236,7 @@ class _Network:
         self.apply("route", (total, *parts[0][1][1:]), [v for v, _ in parts])
 
     def _read_shortcut(self, s: Section) -> None:
-        """Adds the outputs of other layers, which may have another size."""
+        """Reads [shortcut], which adds the outputs of other layers. Their shapes may differ."""
         reads = [self.x, *(self.layer(index)[0] for index in s.numbers("from"))]
         self.apply("shortcut", self.shape, reads)
         if s.options.get("activation", "linear") != "linear":

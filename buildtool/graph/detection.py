@@ -1,4 +1,4 @@
-"""Checks DETECTION_POSTPROCESS: shapes, types, and numbers with which LiteRT's kernel would stop."""
+"""Checks DETECTION_POSTPROCESS: shapes, types, and numbers with which LiteRT's kernel would fail."""
 
 import math
 
@@ -39,7 +39,7 @@ def check(graph: Graph, op: Op) -> None:
 
 
 def check_numbers(attrs: DetectionAttrs) -> None:
-    """Demands counts and limits that LiteRT's kernel accepts."""
+    """Raises GeometryError for counts and limits that LiteRT's kernel does not accept."""
     demand(1 <= attrs.classes < _MOST_CLASSES, f"{attrs.classes} classes")
     rows = attrs.detections, attrs.classes_each
     demand(min(rows) >= 1 and math.prod(rows) <= _MOST_ROWS, f"{rows[0]} detections of {rows[1]} classes")
@@ -49,7 +49,10 @@ def check_numbers(attrs: DetectionAttrs) -> None:
 
 
 def _check_values(attrs: DetectionAttrs, boxes: Tensor, scores: Tensor, anchors: Tensor) -> None:
-    """Demands that no value of a quantised box makes an infinite corner, and that scores are distinct."""
+    """Raises QuantError unless anchors are finite constants, decoded boxes finite, and scores distinct.
+
+    Quantised boxes and scores are checked for all their 256 values.
+    """
     if anchors.data is None:
         raise QuantError("the anchors must be a constant", anchors)
     places = reference.real_values(anchors, anchors.data)

@@ -191,7 +191,7 @@ def reduce_multiplier(multiplier: npt.NDArray[np.int64]) -> npt.NDArray[np.int64
 
 
 def divide_towards_zero(a: npt.NDArray[np.int64], b: int) -> npt.NDArray[np.int64]:
-    """The quotient a / b rounded towards zero, as in C. `b` is above 0."""
+    """Returns the quotient a / b rounded towards zero, as in C. `b` is above 0."""
     return np.asarray(np.sign(a) * (np.abs(a) // b))
 
 
@@ -205,9 +205,9 @@ def quantize_value(real: float, quant: Quantization) -> int:
 
 
 def activation_range(activation: Activation, quant: Quantization, dtype: DType) -> tuple[int, int]:
-    """The lowest and highest quantised output of a fused activation, both inclusive.
+    """Returns the lowest and highest quantised output of a fused activation, both inclusive.
 
-    The same as TFLite's CalculateActivationRangeQuantized for int8 and uint8.
+    This is TFLite's CalculateActivationRangeQuantized.
     """
     (low, high), (lower, upper) = RANGES[dtype], _ENDS[activation]
     low = low if lower is None else max(low, quantize_value(lower, quant))

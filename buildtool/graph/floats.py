@@ -1,4 +1,4 @@
-"""Float islands: operators of an integer network that compute in float32, and what they may be.
+"""Finds the operators of an integer network that compute in float32 (a float island), and checks them.
 
 A converter leaves an operator in float32 where it has no integer form for it, between a DEQUANTIZE and a
 QUANTIZE. Its tensors have no scales, so the rules for integers do not apply.
@@ -24,7 +24,7 @@ def touches_floats(graph: Graph, op: Op) -> bool:
 
 
 def computes_in_floats(graph: Graph, op: Op) -> bool:
-    """Whether an operator reads or writes float32, and is no conversion."""
+    """Whether an operator reads or writes float32 and is not a conversion."""
     return op.kind not in CONVERSIONS and touches_floats(graph, op)
 
 
@@ -35,9 +35,9 @@ def float_operators(graph: Graph) -> frozenset[int]:
 
 
 def check_floats(graph: Graph, op: Op) -> None:
-    """Demands that an operator has a float32 form, and float32 elements beside truth values.
+    """Raises QuantError for an operator that cannot run in float32.
 
-    Weights must be constants. Raises QuantError.
+    It needs a float32 form, constant weights, and tensors of float32 elements or truth values.
     """
     definition = DEFS[op.kind]
     if not definition.floats:
@@ -56,9 +56,9 @@ def check_floats(graph: Graph, op: Op) -> None:
 
 # LiteRT calls the machine's library, whose documented errors are at most 1 unit in the last place (tanh: 2).
 # Ours are below 1 (`reference.realfunctions`), so the two are at most this many units apart. LiteRT
-# computes GELU with Eigen's erfc and tanh, which were measured. Their units are the operand's, as results
-# near 0 are differences; those of LOG_SOFTMAX are at least those of 1.
-_APART = {
+# computes GELU with Eigen's erfc and tanh, which were measured. The unit of GELU is the operand's, as results
+# near 0 are differences; the unit of LOG_SOFTMAX is at least that of 1.
+_UNITS_APART = {
     OpKind.EXP: 2,
     OpKind.LOG: 2,
     OpKind.TANH: 3,
@@ -67,23 +67,27 @@ _APART = {
     OpKind.POW: 2,
     OpKind.GELU: 4,
 }
-_OF_SUM = 2  # units for each term of a sum, because each of its roundings may differ
+_UNITS_OF_TERM = 2  # units for each term of a sum, because each of its roundings may differ
 
 
 def curve_bound(graph: Graph, op: Op) -> int:
-    """Returns how far an operator's results may be from LiteRT's, in units in the last place.
+    """Returns how far an operator's results may be from LiteRT's, in units in the last place of float32.
 
     It is 0 for operators that equal LiteRT's to the bit. The others compute an exp, a log or a tanh.
     """
     if not computes_in_floats(graph, op):
         return 0
     if op.kind in (OpKind.SOFTMAX, OpKind.LOG_SOFTMAX):
-        return _APART[OpKind.LOGISTIC] + _OF_SUM * graph.tensors[op.inputs[0]].shape[-1]
-    return _APART.get(op.kind, 0)
+        return _UNITS_APART[OpKind.LOGISTIC] + _UNITS_OF_TERM * graph.tensors[op.inputs[0]].shape[-1]
+    return _UNITS_APART.get(op.kind, 0)
 
 
 def curve_units(op: Op, operand: Array) -> Array | None:
-    """Returns the numbers in whose units results are compared where these are smaller. None: in their own."""
+    """Returns numbers whose last place is the unit of `curve_bound`, one for each element of the result.
+
+    Where the result itself is larger in magnitude, its own last place is the unit. Returns None if the
+    result's last place is the unit everywhere. `operand`: the operator's input.
+    """
     if op.kind is OpKind.LOG_SOFTMAX:
         return np.ones_like(operand)
     return operand if op.kind is OpKind.GELU else None

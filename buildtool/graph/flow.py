@@ -13,7 +13,7 @@ from buildtool.graph.liveness import alias_roots, state_of
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.types import Graph
 
-MAX_VALUE = 1 << 50  # bytes of a value that files may claim
+MAX_VALUE = 1 << 50  # bytes of a value; a file that claims more is refused
 
 
 @dataclass(frozen=True)
@@ -54,17 +54,17 @@ class Flow:
     outputs: tuple[int, ...]
 
     def activations(self) -> tuple[int, ...]:
-        """The inputs, then the operators' results in execution order."""
+        """Returns the inputs, then the operators' results in execution order."""
         return (*self.inputs, *(v for op in self.ops for v in op.writes))
 
     def weights(self) -> tuple[int, ...]:
-        """The weights that operators read, in ascending order."""
+        """Returns the weights that operators read, in ascending order."""
         return tuple(sorted({v for op in self.ops for v in op.reads if self.values[v].is_weight}))
 
 
 @dataclass(frozen=True)
 class Life:
-    """A value's size in bytes, and the first and last operator (places in Flow.ops) that need it."""
+    """A value's size in bytes, and the first and last operator (positions in Flow.ops) that need it."""
 
     value: int
     size: int
@@ -108,10 +108,10 @@ def flow_of(graph: Graph) -> Flow:
 def _order_state_writes(
     ops: tuple[FlowOp, ...], states: Sequence[tuple[int, int]], count: int
 ) -> tuple[tuple[FlowOp, ...], list[Value]]:
-    """Makes each state's writer depend on all readers of its old value.
+    """Makes the operator that writes a state's new value depend on all readers of the old value.
 
     `states` are pairs of values (before, after), and `count` is the number of values. Each reader writes a
-    token, a new value of 0 bytes, and the writer reads all tokens. Returns the operators and the tokens.
+    token, a new value of 0 bytes, which the writer reads. Returns the operators and the tokens.
     """
     ordered, tokens = list(ops), list[Value]()
     for before, after in states:
@@ -160,7 +160,7 @@ def peak(lifetimes: Sequence[Life]) -> int:
 
 
 def reorder(flow: Flow, order: Sequence[int]) -> Flow:
-    """Returns the flow with its operators in another order: operator order[i] moves to place i."""
+    """Returns the flow with its operators in another order: operator order[i] moves to position i."""
     return replace(flow, ops=tuple(flow.ops[i] for i in order))
 
 
@@ -178,8 +178,8 @@ _LEADERS = frozenset(
 def fuse(flow: Flow) -> Flow:
     """Fuses batch normalisations and activations into the operator before them, as most runtimes do.
 
-    Nothing else may read the value in between. Element-wise arithmetic is fused where its other operand is
-    a weight.
+    An operator is fused only if no other one reads its input. Elementwise arithmetic is fused where its other
+    operand is a weight.
     """
     read = Counter(v for op in flow.ops for v in op.reads)
     outputs = set(flow.outputs)

@@ -1,9 +1,10 @@
-"""Fusions by slices: branches that are joined, mixed by a 1x1 convolution, and read in slices of channels.
+"""Fuses branches with the convolution that mixes them, where its output is read in slices of channels.
 
-The channels of a convolution's output do not depend on each other. So one convolution for each slice computes
-the same bytes, and the whole map is never in memory. Where every slice has the shape of a branch's output,
-the concatenation and these convolutions can advance row by row together. Each slice then overwrites a
-branch's output, and only one row of the joined map is in memory.
+Such a network joins branches by a concatenation, mixes them by a 1x1 convolution, and cuts its output into
+slices. The channels of a convolution's output do not depend on each other. So one convolution for each slice
+computes the same bytes, and the whole output is never in memory. Where every slice has the shape of a
+branch's output, the concatenation and these convolutions can run alternately, row by row. Each slice then
+overwrites a branch's output, and only one row of the joined branches is in memory.
 """
 
 from collections.abc import Iterator, Sequence
@@ -117,7 +118,8 @@ def with_sliced_fusions(graph: Graph) -> Graph:
 def _find_wide(graph: Graph, position: int) -> _Wide | None:
     """Returns the convolution at `position` if it is a `_Wide`, otherwise None.
 
-    A convolution with weights stored in four bits stays whole: `stored` is the size of all its constants.
+    A convolution with weights stored in four bits is never split: its attribute `stored` is the size of all
+    its constants, and the sizes of its parts are not known.
     """
     op, readers, makers = graph.ops[position], graph.consumers(), graph.producers()
     result = op.outputs[0]
@@ -153,9 +155,9 @@ def _channels(graph: Graph, position: int) -> range:
 
 
 def _find_joins(graph: Graph, position: int) -> Iterator[int]:
-    """Yields the positions of a concatenation and of the earlier ones that can be merged into it.
+    """Yields the positions of concatenations that can become one: that at `position`, and earlier ones.
 
-    The merged concatenation has the same bytes as output.
+    The one that they become has the same bytes as output.
     """
     yield position
     op, makers = graph.ops[position], graph.producers()

@@ -28,7 +28,7 @@ def window_outputs(size: int, pad: int, extent: int, stride: int) -> int:
 
 
 def dilated_extent(kernel: int, dilation: int) -> int:
-    """Extent of a kernel whose taps lie `dilation` apart."""
+    """Returns the extent of a kernel whose taps lie `dilation` apart."""
     return (kernel - 1) * dilation + 1
 
 
@@ -58,13 +58,16 @@ def attributes(op: Op, cls: type[_A]) -> _A:
 
 
 def check_window(attrs: g.ConvAttrs | g.PoolAttrs, *, crops: bool = False) -> None:
-    """Demands strides above 0 and, unless it `crops`, paddings of 0 or more."""
+    """Raises GeometryError unless strides are above 0 and paddings are at least 0.
+
+    With `crops`, paddings may be negative: the windows then leave out rows or columns.
+    """
     demand(all(s >= 1 for s in attrs.stride), f"stride {list(attrs.stride)} is not positive")
     demand(crops or not is_cropped(attrs), "negative padding")
 
 
 def is_cropped(attrs: Attrs) -> bool:
-    """Whether windows leave out rows or columns at a side: a crop was folded into the operator."""
+    """Whether the windows leave out rows or columns at a side of the input (a negative padding)."""
     pad = attrs.pad if isinstance(attrs, g.ConvAttrs | g.PoolAttrs) else Pad()
     return min(pad.top, pad.bottom, pad.left, pad.right) < 0
 
@@ -79,7 +82,7 @@ def spatial(x: Shape, attrs: g.ConvAttrs | g.PoolAttrs, kernel: Sequence[int]) -
 
 
 def check_images(shapes: list[Shape], count: int) -> None:
-    """Demands that the first `count` shapes have 4 dimensions."""
+    """Raises GeometryError unless the first `count` shapes have 4 dimensions."""
     demand(len(shapes) >= count, f"{len(shapes)} inputs, expected at least {count}")
     for shape in shapes[:count]:
         demand(len(shape) == 4, f"shape {list(shape)} must have 4 dimensions")
@@ -93,7 +96,7 @@ def broadcast(a: Shape, b: Shape) -> Shape:
 
 
 def same(_op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
-    """The shape of the first input."""
+    """Returns the shape of the first input: the shape rule of operators that keep it."""
     return shapes[0]
 
 
@@ -118,7 +121,7 @@ def pick_elements(shape: Sequence[int], axis: int, indices: Sequence[int]) -> tu
 
 
 def cuts(shape: Sequence[int], axis: int, sizes: Sequence[int]) -> list[g.SliceAttrs]:
-    """Returns slices of these sizes, one after the other along `axis`."""
+    """Returns slices that cut `shape` along `axis` into neighbouring parts, whose sizes are `sizes`."""
     slices = []
     for start, size in zip(itertools.accumulate(sizes, initial=0), sizes, strict=False):
         begin, extent = [0] * len(shape), list(shape)

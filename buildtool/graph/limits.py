@@ -1,8 +1,8 @@
-"""The limits of int32. Operators beyond them are refused for every kernel.
+"""Checks the limits of int32. Operators beyond them are refused, whichever kernel would run them.
 
 Kernels count bytes and sum products in int32, as LiteRT's do. Where a zero point is not 0, a sum of products
-may leave int32 even within these limits: it wraps around, here as in LiteRT. The limits of one kernel family
-are in its catalogue, as `when`.
+may overflow even within these limits: it wraps around, here as in LiteRT. Limits of one kernel family are
+conditions (`when`) in its catalogue.
 """
 
 import math
@@ -61,7 +61,8 @@ def check_limits(graph: Graph, op: Op) -> None:
 def _count_terms(graph: Graph, op: Op, wide: bool) -> int:
     """Returns the largest number of terms in one of the operator's sums, or 0 if no limit applies.
 
-    The sum of an int16 MEAN has no limit: it wraps around as in LiteRT. No other reduction of int16 has one.
+    `wide`: the activations are int16. MEAN and other reductions of int16 have no limit: their sums wrap
+    around, as in LiteRT.
     """
     if op.kind in _WEIGHTED:
         weights = graph.tensors[op.inputs[1]]

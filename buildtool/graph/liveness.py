@@ -1,4 +1,4 @@
-"""Live ranges of a graph's activations in its given operator order, and the largest live sum."""
+"""Live ranges of a graph's activations in its order of operators, and the most bytes live at one operator."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,10 +13,11 @@ from buildtool.graph.types import Graph, OpKind, cached_on_graph
 class LiveRange:
     """Tensors that share their bytes, and the operators during which these bytes are needed.
 
-    `tensors` begins with the tensor that is the first to be computed or fed, or with the one that contains
-    the others. Its aliases follow in operator order. `size` is in bytes. `first` and `last` are positions in
-    Graph.ops, both included. A network input lives from position 0 to the first operator that is not an
-    alias, or longer. A network output lives to the last position.
+    `tensors`: first the one that is computed or fed first, or that contains the others. Its aliases follow in
+    operator order.
+    `size`: the number of bytes.
+    `first`, `last`: positions in Graph.ops, both included. A network input lives from position 0 to the first
+    operator that is not an alias, or longer. A network output lives to the last position.
     """
 
     tensors: tuple[int, ...]
@@ -81,8 +82,8 @@ def state_of(graph: Graph) -> Mapping[int, int]:
 def live_ranges(graph: Graph) -> tuple[LiveRange, ...]:
     """Returns one range for each set of activations that share their bytes, inputs first, in execution order.
 
-    An output that nothing reads is live at its operator only. An alias is not a reader. A state has a size of
-    0 here and lives to the end.
+    An output that no operator reads is live only at the operator that writes it. An alias is not a reader. A
+    state has a size of 0 here and lives to the end.
     """
     roots = alias_roots(graph)
     members: dict[int, list[int]] = {}

@@ -7,7 +7,7 @@ from buildtool.graph.types import ConvAttrs, FullyConnectedAttrs, Graph, LstmInp
 
 
 def op_macs(graph: Graph, op: Op) -> int:
-    """Returns an operator's multiply-accumulates for its whole output. Kinds without any give 0.
+    """Returns an operator's multiply-accumulates for its whole output. They are 0 for kinds without products.
 
     A grouped convolution counts the input channels of one group, a depthwise one counts 1. A transpose
     convolution counts every tap of every input pixel. An SVDF's filters count once per image, an LSTM's
@@ -33,19 +33,19 @@ def op_macs(graph: Graph, op: Op) -> int:
 
 
 def pixel_macs(graph: Graph, op: Op, pixels: int) -> int:
-    """Returns the multiply-accumulates of `pixels` (rows x columns) of an output, all channels and images.
+    """Returns the multiply-accumulates of `pixels` pixels of an output, with all channels and images.
 
-    It is exact where every output pixel costs the same, so for all kinds except TRANSPOSE_CONV, where it
-    rounds down. `pixels` may exceed the output's pixels where some are computed again.
+    It is exact for all kinds but TRANSPOSE_CONV, whose output pixels do not all cost the same; there it
+    rounds down the mean. `pixels` may exceed the output's pixels where some are computed again.
     """
     _, rows, columns, _ = graph.tensors[op.outputs[0]].nhwc
     return op_macs(graph, op) * pixels // (rows * columns) if rows * columns else 0
 
 
 def total_macs(graph: Graph) -> int:
-    """Returns the multiply-accumulates of the network, run layer by layer without second passes.
+    """Returns the multiply-accumulates of one run of the network, without second passes (recomputation).
 
-    For a network of hops, they are those of the network on the whole window.
+    For a network that runs on a sliding window (see `hop`), they are those of a run on the whole window.
     """
     if graph.window is not None:
         return graph.window.macs

@@ -2,7 +2,7 @@
 
 A network mentions its inputs first, then each operator's inputs and outputs in execution order, then its
 outputs, then the tensors `before` and `after` of its states, which are sorted by `before`. Activations and
-constants are numbered alike. An absent operand stays -1, and a tensor that nothing mentions is left out.
+constants are numbered alike. An absent operand stays -1, and a tensor that is not mentioned is left out.
 So two graphs with the same topology have equal numbers, whichever reader, builder or rewrite made them. A
 plan refers to tensors by number and is valid for both.
 """
@@ -23,7 +23,7 @@ def number_tensors(graph: Graph) -> Graph:
 
 
 def is_numbered(graph: Graph) -> bool:
-    """Whether the tensors have canonical numbers, and all of them are mentioned."""
+    """Whether the network mentions all of its tensors, and they have canonical numbers."""
     mentions = _first_mentions(graph.ops, graph.inputs, graph.outputs, graph.states)
     states = [state.before for state in graph.states]
     return mentions == list(range(len(graph.tensors))) and states == sorted(states)

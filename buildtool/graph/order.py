@@ -1,8 +1,8 @@
-"""Finds the operator order with the lowest peak of live bytes, exactly where a bounded search suffices.
+"""Finds the operator order with the lowest peak of live bytes. It is exact if a bounded search suffices.
 
 Some operators run before or after every other one. They cut the order into segments, which are solved one by
 one. A best-first search visits sets of executed operators (the bytes live after a set do not depend on its
-order): the smallest peak first, then the longest prefix. Two arguments keep the search small:
+order): the set with the lowest peak first, and of equal ones the largest. Two facts keep the search small:
 
 - No order is below the floor: while an operator runs, the values that its predecessors make and that
   it or its successors read are live. A segment need not be better than the highest floor of all segments.
@@ -37,11 +37,13 @@ _READY = 4  # typical number of operators that can run next
 
 @dataclass(frozen=True)
 class Order:
-    """An order of a flow's operators (places in Flow.ops), and its peak of live bytes.
+    """An order of a flow's operators, and its peak of live bytes.
 
-    `status` is "optimal" (no order has a lower peak) or "feasible". `peak` is never above `given_peak`, the
-    peak of the given order. If the two are equal, `order` is the given order. `nodes` is the number of sets
-    of operators that the search visited.
+    `order`: positions in Flow.ops.
+    `status`: "optimal" (no order has a lower peak) or "feasible".
+    `peak`: the peak of this order, never above `given_peak`.
+    `given_peak`: the peak of the given order. If the two are equal, `order` is the given order.
+    `nodes`: the number of sets of operators that the search visited.
     """
 
     order: tuple[int, ...]
@@ -81,10 +83,11 @@ def least_peak_order(flow: Flow, *, budget: int = BUDGET) -> Order:
 
 
 def _solve(segment: Segment, goal: int, budget: int, width: int) -> tuple[tuple[int, ...], int, int, bool]:
-    """Searches for a segment's best order. Returns (order, peak, visited sets, proven).
+    """Searches for a segment's best order. Returns (order, its peak, number of visited sets, proven).
 
-    `proven` tells whether no order has a peak below max(goal, peak). `width` is the beam's width; if it is 0,
-    the budget determines it.
+    The search ends at a peak of at most `goal`, as other segments need that anyway. `proven` tells whether no
+    order has a peak below max(goal, peak). `budget`: the largest number of visited sets. `width`: the beam's
+    width; if it is 0, the budget determines it.
     """
     best, reached = segment.given, segment.given_peak
     if reached <= goal:
@@ -164,9 +167,9 @@ def _segments(uses: Uses) -> list[tuple[int, ...]]:
 
 
 def chains(flow: Flow) -> list[list[int]]:
-    """Returns each chain as places in Flow.ops, in the flow's order.
+    """Returns the flow's chains, sorted by their last operators. A chain is positions in Flow.ops.
 
-    The chains are sorted by their last operators.
+    In a chain, each operator is the only reader of the output of the one before it, and reads nothing else.
     """
     readers: dict[int, list[int]] = {}
     for i, op in enumerate(flow.ops):

@@ -13,7 +13,7 @@ from buildtool.graph.flow import Flow, lives
 
 @dataclass(frozen=True)
 class Uses:
-    """Each value's producer and readers, and the bytes live between operators in the given order."""
+    """Each value's producer and readers, and the bytes that are live between operators in the given order."""
 
     flow: Flow
     maker: dict[int, int]  # value -> place of the operator that makes it; without network inputs
@@ -52,7 +52,7 @@ class Uses:
 
 @dataclass(frozen=True)
 class _Local:
-    """A value that a segment's operators read or write."""
+    """A value that operators of a segment read or write: its size, and who in the segment uses it."""
 
     size: int
     maker: int  # the operator in the segment that makes it, as a set; empty where it exists before
@@ -89,7 +89,7 @@ class Segment:
 
     @staticmethod
     def of(uses: Uses, ops: Sequence[int]) -> Segment:
-        """Returns the segment of the operators at places `ops`."""
+        """Returns the segment of the operators at the positions `ops`."""
         first, end = ops[0], ops[-1] + 1
         inside = (1 << len(ops)) - 1
         flow = uses.flow
@@ -120,7 +120,7 @@ class Segment:
 
     @property
     def given(self) -> tuple[int, ...]:
-        """The given order, as places in Flow.ops."""
+        """The given order, as positions in Flow.ops."""
         return tuple(range(self.first, self.first + self.count))
 
     @cached_property
@@ -140,7 +140,10 @@ class Segment:
 
     @cached_property
     def next(self) -> tuple[tuple[tuple[int, int], ...], ...]:
-        """The operators that may follow each operator directly, as (bit, set of all predecessors)."""
+        """For each operator, the operators that may run directly after it.
+
+        Each of them is (its bit, the set of its predecessors), both as bit masks.
+        """
         return tuple(
             tuple((1 << r, self.needs[r]) for r in bits(feeds) if not self.needs[r] & feeds)
             for feeds in self.feeds
@@ -235,7 +238,7 @@ def bits(mask: int) -> Iterator[int]:
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The result of a search: an order (places in Flow.ops) with its peak, or None where it found no order.
+    """The result of a search: an order (positions in Flow.ops) with its peak, or None if it found no order.
 
     `nodes` counts the visited sets. `exhausted` means that a lower peak is proven impossible: below the peak
     of this order or, without an order, below the limit.
@@ -312,5 +315,5 @@ def search(segment: Segment, goal: int, limit: int, budget: int) -> SearchResult
 
 
 def _rank_end(state: State) -> tuple[int, int, int, int]:
-    """Returns the last fields of a queue entry: the live bytes, then the state's sets."""
+    """Returns the end of a queue entry: the live bytes, which break ties, and the state's sets."""
     return state.live, state.done, state.ready, state.lean

@@ -99,7 +99,10 @@ def parts(graph: Graph) -> Mapping[int, Part]:
 
 @cached_on_graph
 def tensors_written_in_place(graph: Graph) -> Mapping[int, int]:
-    """Maps each input of a JOINED to its output, which may be the input of another JOINED."""
+    """Maps each input of a JOINED to the JOINED's output, in which it lies.
+
+    This output may be the input of another JOINED.
+    """
     return {t: op.outputs[0] for op in graph.ops if op.kind is OpKind.JOINED for t in op.inputs}
 
 
@@ -134,7 +137,7 @@ def joins_channels(graph: Graph, op: Op) -> bool:
 
 
 def refuse_misplaced(graph: Graph, positions: Iterable[int]) -> None:
-    """Raises PlanError where a view is not allowed. `positions` is in ascending order."""
+    """Raises PlanError if an operator at one of `positions`, in ascending order, cannot be a view."""
     before, states = -1, {t for state in graph.states for t in (state.before, state.after)}
     for position in positions:
         if not before < position < len(graph.ops):

@@ -1,7 +1,7 @@
 """Rules for the types and quantisation of operators' tensors, the same as in TFLite's kernels.
 
-Each rule raises QuantError where they do not fit. `ops` lists the rules of each kind of operator.
-`check_tensor` checks a tensor by itself.
+Each rule raises QuantError if a tensor's type or quantisation does not fit its operator. `ops` lists the
+rules of each kind of operator. `check_tensor` checks a tensor by itself.
 """
 
 import math
@@ -78,7 +78,7 @@ def check_int8_or_int16(graph: Graph, op: Op) -> None:
 def check_moved_types(graph: Graph, op: Op) -> None:
     """Demands one type for operators that only move bytes. Scales have no effect and may be missing.
 
-    A RESHAPE may be from int32 to uint32, or back: a rewrite makes it of a CAST.
+    A RESHAPE may be from int32 to uint32, or back: a rewrite turns a CAST between these types into a RESHAPE.
     """
     first = graph.tensors[op.inputs[0]].dtype
     words = WORDS if op.kind is OpKind.RESHAPE else WORDS & {first}
@@ -91,18 +91,21 @@ def check_moved_types(graph: Graph, op: Op) -> None:
 
 
 def refuse_integers(graph: Graph, op: Op) -> None:
-    """Refuses the operator: LiteRT's integer kernel is missing or wrong, so only float32 is left."""
+    """Raises QuantError: only float32 is allowed, as LiteRT's integer kernel is missing or wrong."""
     raise QuantError(f"type {graph.tensors[op.outputs[0]].dtype}, expected {DType.FLOAT32}")
 
 
 def is_unscaled(graph: Graph, op: Op) -> bool:
-    """Whether an operator makes int32 numbers that have no scale."""
+    """Whether an operator computes int32 numbers that have no scale."""
     out = graph.tensors[op.outputs[0]]
     return out.dtype is DType.INT32 and out.quant is None
 
 
 def check_unscaled(graph: Graph, op: Op) -> None:
-    """Demands int32 numbers without scales, and no activation. Divisors must be constants other than 0."""
+    """Demands int32 numbers without scales, and no fused activation.
+
+    A divisor must be a constant without zeros.
+    """
     for t in op.inputs:
         check_type(graph.tensors[t], DType.INT32)
         if graph.tensors[t].quant is not None:
@@ -151,7 +154,7 @@ def quants(graph: Graph, op: Op) -> tuple[list[Quantization], Quantization]:
 
 
 def check_product_scales(graph: Graph, op: Op) -> None:
-    """Checks a product's requantisation factor: scale of the first operand * second / output."""
+    """Checks a product's requantisation factor: the product of both operands' scales / the output's scale."""
     (a, b), out = quants(graph, op)
     check_ratio(a.scale * b.scale / out.scale, graph.tensors[op.outputs[0]])
 

@@ -1,7 +1,7 @@
 """Checks SVDF and UNIDIRECTIONAL_SEQUENCE_LSTM: shapes, types, quantisation, sums that fit 32 bits.
 
-LiteRT's integer kernels do not check enough. So this file also refuses tensors that they would read past the
-end of, and factors that do not fit int32.
+LiteRT's integer kernels check too little. So this file also refuses tensors that are shorter than what the
+kernels read, and factors that do not fit int32.
 """
 
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ def _check_one_scale(tensor: Tensor) -> None:
 def _check_weights(tensor: Tensor, dtype: DType, shape: Shape, what: str) -> None:
     """Demands a symmetrically quantised constant of type `dtype` and shape `shape`.
 
-    An int32 constant needs no scale.
+    An int32 constant needs no scale. `what` names the tensor in the error.
     """
     if tensor.dtype != dtype or tensor.data is None:
         raise QuantError(f"{what} must be an {dtype} constant", tensor)
@@ -169,7 +169,10 @@ def _read_sizes(graph: Graph, op: Op) -> tuple[int, int]:
 
 
 def _check_lstm_operands(op: Op, wide: bool) -> None:
-    """Demands the operands that every LSTM needs. Each optional group must be complete or absent."""
+    """Demands the operands that every LSTM needs. Each optional group must be complete or absent.
+
+    `wide`: the activations are int16.
+    """
     present = {place.name for place in LstmInput if op.inputs[place] >= 0}
     if wide:
         _refuse_parts(present)
@@ -189,7 +192,7 @@ def _check_lstm_operands(op: Op, wide: bool) -> None:
 
 
 def _refuse_parts(present: set[str]) -> None:
-    """Refuses the optional parts of an LSTM of int16, which no kernel computes, in one message."""
+    """Raises one error that names the optional parts `present` of an int16 LSTM; no kernel computes them."""
     places = {
         "peepholes": "CELL_TO_INPUT CELL_TO_FORGET CELL_TO_OUTPUT",
         "a projection": "PROJECTION PROJECTION_BIAS",

@@ -15,9 +15,11 @@ QUANTISE = "buildtool quantize NETWORK --data DATA -o OUT"  # in hints; `name_fi
 
 
 def name_files(error: BuildtoolError, path: str) -> BuildtoolError:
-    """Puts the names of files into the hint that has the line QUANTISE, and makes it the last one.
+    """Completes a hint to quantise the network with the command line, and moves it to the end of the hints.
 
-    For builds, another hint sets `model` to the quantised network. Returns `error`.
+    Such a hint contains QUANTISE, which is replaced by a `buildtool quantize` command for `path`, the
+    network's file. A further hint, for build scripts, sets `model` to the quantised network. Errors without
+    such a hint are not changed. Returns `error`.
     """
     lines = [hint for hint in error.hints if QUANTISE in hint.text]
     if lines and path:

@@ -1,9 +1,9 @@
 """Second passes (recomputation): operators run twice, so that a tensor need not stay whole for a late reader.
 
-Squeeze-and-excitation reads a tensor twice: a global pooling adds it up, and a gate, computed from the sums,
-multiplies it. Until then the tensor has to stay whole, unless its producers run again for the product. A
-network with second passes is an ordinary network that has these operators twice, with the same weights. It
-computes the same values.
+Squeeze-and-excitation reads a tensor twice: a global pooling adds it up, and a gate (a few layers on the
+sums) multiplies it. The tensor has to stay whole from the first reader to the second one, unless the
+operators that compute it run again for the product. A network with second passes is an ordinary network that
+has these operators twice, with the same weights. It computes the same values.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,10 +16,10 @@ from buildtool.graph.types import Graph, Op, SecondPass, cached_on_graph
 
 
 class _Places(NamedTuple):
-    """Positions in a network with second passes.
+    """Where the operators of a network with second passes come from.
 
-    `again` maps each repeated operator to its first run. `once` maps every other operator to its position in
-    the network without second passes.
+    `again`: for each repeated operator, by position, the position of its first run.
+    `once`: for every other operator, its position in the network without second passes.
     """
 
     again: Mapping[int, int]
@@ -68,7 +68,7 @@ def _replace_inputs(op: Op, new: Mapping[int, int]) -> Op:
 
 
 class Repetition(NamedTuple):
-    """A second pass: the operators `again` repeat the operators `first` for `reader`.
+    """A second pass: the operators `again` repeat the operators `first`, for the operator `reader`.
 
     All are positions in the network with second passes.
     """

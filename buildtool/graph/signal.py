@@ -1,6 +1,6 @@
-"""Checks operators of the signal library: shapes, types, and numbers with which TFLM's kernels would fail.
+"""Checks operators of TFLM's signal library: shapes, types, and numbers with which its kernels would fail.
 
-TFLM's own checks are fewer: its kernels read and write beyond tensors whose shapes do not fit the options.
+TFLM checks less: its kernels read and write beyond tensors whose shapes do not fit the options.
 """
 
 from __future__ import annotations
@@ -100,7 +100,10 @@ def _check_points(op: Op) -> int:
 
 
 def radices(points: int) -> tuple[int, ...]:
-    """Returns the radices of a real transform's stages, in KISS FFT's order; without primes above 5."""
+    """Returns the radices of the stages that transform `points` real samples, in KISS FFT's order.
+
+    Prime factors above 5 are left out.
+    """
     rest, found = points // 2, []
     for radix in (4, *_RADICES):
         while rest % radix == 0 and rest:
@@ -137,7 +140,7 @@ def _check_filter_bank(_op: Op, inputs: _Shapes, outputs: _Shapes) -> None:
 
 
 def _check_tables(inputs: list[Tensor]) -> None:
-    """Demands that all channels lie in the spectrum, and all of their weights in the tables."""
+    """Raises QuantError unless all channels lie in the spectrum, and their weights in the tables."""
     starts, weights, widths = (np.asarray(t.data, np.int64) for t in inputs[3:])
     if min(table.min() for table in (starts, weights, widths)) < 0:
         raise QuantError("a table of the channels has negative numbers", inputs[3])
@@ -215,11 +218,11 @@ def _check_state(op: Op, inputs: _Shapes, outputs: _Shapes) -> None:
 
 
 def state_shape(op: Op, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Returns the shape of the operator's state; `shape` is that of its operand.
+    """Returns the shape of the operator's state, for an operand of shape `shape`.
 
-    A framer and a stacker keep the samples before those of the next operand, and then a counter. A delay and
-    an addition of overlaps keep a row of samples for each channel; a row has at least one sample. Raises
-    GeometryError for attributes that do not fit.
+    The state of a framer or a stacker is the earlier samples that later invokes read again, then a counter.
+    The state of a delay or an overlap-add is a row of at least one sample for each channel. Raises
+    GeometryError for attributes that do not fit the operand.
     """
     _check_attributes(op.attrs, shape)
     match attrs := op.attrs:
@@ -235,35 +238,35 @@ def state_shape(op: Op, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _check_attributes(attrs: g.Attrs, shape: tuple[int, ...]) -> None:
-    """Demands attributes of an operator with state that fit an operand of this shape."""
-    of, rank = f"of an operand of shape {list(shape)}", len(shape)
+    """Raises GeometryError unless the attributes of an operator with state fit an operand of this shape."""
+    operand, rank = f"of an operand of shape {list(shape)}", len(shape)
     match attrs:
         case g.FramerAttrs(size, step):
             text = f"frames of {size} samples, {step} apart"
             demand(1 <= step <= size and size // step < _MOST_COUNT, text)
-            demand(rank >= 1 and shape[-1] % step == 0, f"{text}, {of}")
+            demand(rank >= 1 and shape[-1] % step == 0, f"{text}, {operand}")
         case g.OverlapAddAttrs(step):
-            demand(rank >= 2 and 1 <= step <= shape[-1], f"frames {step} apart, {of}")
+            demand(rank >= 2 and 1 <= step <= shape[-1], f"frames {step} apart, {operand}")
         case g.StackerAttrs(before, after, step):
             text, frames = f"{before} frames before and {after} after, by {step}", before + 1 + after
             demand(min(before, after) >= 0 and 1 <= step <= frames < _MOST_COUNT, text)
-            demand(rank == 1, f"{text}, {of}")
+            demand(rank == 1, f"{text}, {operand}")
         case g.DelayAttrs(length):
-            demand(length >= 0 and rank >= 1, f"a delay of {length} samples, {of}")
+            demand(length >= 0 and rank >= 1, f"a delay of {length} samples, {operand}")
         case _:
-            demand(rank == 1, f"a state {of}")
+            demand(rank == 1, f"a state {operand}")
 
 
 def kept_samples(attrs: g.FramerAttrs) -> int:
-    """Returns the number of samples of a channel that a framer keeps.
+    """Returns the number of samples that a framer keeps of each channel.
 
-    If it is not prefilled, TFLM's frames begin as many samples back as there are whole steps in its buffer.
+    If the framer is not prefilled, this is a whole number of steps, as in TFLM's buffer.
     """
     return attrs.size - attrs.step if attrs.prefilled else (steps_before(attrs) - 1) * attrs.step
 
 
 def steps_before(attrs: g.FramerAttrs) -> int:
-    """Returns how many steps of samples come until a frame is valid, the last one included."""
+    """Returns after how many steps of samples the first valid frame is complete."""
     return 1 if attrs.prefilled else -(-attrs.size // attrs.step)
 
 

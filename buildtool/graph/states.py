@@ -1,9 +1,10 @@
-"""State between invokes: checks states, and brings their new values into their own bytes.
+"""State between invokes: checks states, and makes operators write new values in place.
 
-Readers and rewrites treat states as values: an operator reads the old value, and another one makes the new
-value. A settled graph writes the new value into the state's bytes after the last reader of the old value.
-Where an order allows it, the producer writes the new value there. Otherwise ASSIGN_VARIABLE copies it. Where
-even that would come too early (two states that swap their values), READ_VARIABLE copies the old value.
+Readers and rewrites treat states as values: an operator reads the old value, and another one computes the new
+value. In a settled graph, the new value is written into the state's own bytes after the last reader of the
+old value. Where an order of the operators allows it, the producer writes it there. Otherwise ASSIGN_VARIABLE
+copies it. Where even that would come too early (two states that swap their values), READ_VARIABLE first
+copies the old value.
 """
 
 import heapq
@@ -28,7 +29,10 @@ STATE_TYPES = frozenset({DType.INT8, DType.INT16})  # that a variable can have
 
 
 def check_states(graph: Graph, available: Iterable[int]) -> None:
-    """Raises ModelError or UnsupportedError unless the states are valid. `available` tensors have a value."""
+    """Raises ModelError or UnsupportedError unless the states are valid.
+
+    `available` are the tensors that have a value after all operators have run.
+    """
     seen, computed = set(graph.inputs), set(available)
     any_type = (*OWNERS, OpKind.RING_PUSH)  # kinds whose states can have any type
     owned = {op.inputs[i] for op in graph.ops if op.kind in any_type for i in STATEFUL[op.kind]}
@@ -54,7 +58,7 @@ def check_states(graph: Graph, available: Iterable[int]) -> None:
 
 
 def settle_states(graph: Graph) -> Graph:
-    """Returns the graph with each state written once, into its own bytes, after its old value is read."""
+    """Returns the graph with each state written in place: once, and after its old value has been read."""
     if not graph.states:
         return graph
     work = _Settling(join_windows(graph))
@@ -64,10 +68,11 @@ def settle_states(graph: Graph) -> Graph:
 
 
 def join_windows(graph: Graph) -> Graph:
-    """Makes each window of old and new values the state itself, which then needs no copy.
+    """Replaces states that are concatenated with new values by states that are the whole concatenation.
 
     A streaming layer concatenates its state and its input, computes on this window, and uses the end of the
-    window as the new state. If the state is the whole window, one SHIFT updates it.
+    window as the new state. If the state is the whole window instead, the concatenation needs no copy, and
+    one SHIFT updates the state.
     """
     windows = [_find_window(graph, index) for index in range(len(graph.states))]
     if all(position is None for position in windows):
@@ -163,7 +168,7 @@ class _Settling:
     def settle(self, index: int) -> None:
         """Makes an operator write one state in place. If no order allows it, copies the new value.
 
-        If the old value would be overwritten too early even so, it is copied, too.
+        If even this copy would overwrite the old value too early, the old value is copied first.
         """
         state = self._states[index]
         roots = alias_roots(self._current_graph())

@@ -1,4 +1,8 @@
-"""Boxes and strides: how copies (TRANSPOSE, SLICE, SPLIT, CONCATENATION, ...) and reductions walk memory."""
+"""How copies (TRANSPOSE, SLICE, SPLIT, CONCATENATION, ...) and reductions walk memory: sizes and strides.
+
+Each operator that only copies has a function here, which describes its work as strided copies (`Copy`) of
+elements. `copies` calls the right one, and converts the result to bytes.
+"""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -16,9 +20,10 @@ MAX_RANK = 6  # NN_MAX_RANK in nn.h
 
 @dataclass(frozen=True)
 class Copy:
-    """A strided copy over a box of indices i, in bytes.
+    """A strided copy over a box of indices i.
 
-    out[out_offset + sum(i*out_stride)] = in[in_offset + sum(i*in_stride)].
+    out[out_offset + sum(i*out_stride)] = in[in_offset + sum(i*in_stride)]. Strides and offsets are in bytes;
+    in the functions for single operators they are in elements.
     """
 
     size: tuple[int, ...]
@@ -37,7 +42,7 @@ def row_major(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def merge_dims(copy: Copy) -> Copy:
-    """Returns the same copy without dimensions of one element, and with contiguous dimensions merged."""
+    """Returns an equal copy without dimensions of one element and with contiguous dimensions merged."""
     dims = _join_dims(zip(copy.size, copy.in_stride, copy.out_stride, strict=True)) or [(1, 1, 1)]
     size, in_stride, out_stride = zip(*dims, strict=True)
     return Copy(size, in_stride, out_stride, copy.in_offset, copy.out_offset)
@@ -57,7 +62,7 @@ def _join_dims(dims: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
 
 
 def transpose(graph: Graph, op: Op) -> list[Copy]:
-    """Returns the copy of a TRANSPOSE, or of a shuffle of channels."""
+    """Describes a TRANSPOSE, or a shuffle of channels, as one strided copy."""
     if isinstance(op.attrs, g.ShuffleAttrs):
         shape, groups = graph.tensors[op.inputs[0]].shape, op.attrs.groups
         each = shape[3] // groups
@@ -70,7 +75,7 @@ def transpose(graph: Graph, op: Op) -> list[Copy]:
 
 
 def slice_(graph: Graph, op: Op) -> list[Copy]:
-    """Returns the copy of a SLICE or STRIDED_SLICE."""
+    """Describes a SLICE or STRIDED_SLICE as one strided copy."""
     attrs = attributes(op, g.SliceAttrs)
     strides = row_major(graph.tensors[op.inputs[0]].shape)
     offset = sum(b * s for b, s in zip(attrs.begin, strides, strict=True))
@@ -79,7 +84,7 @@ def slice_(graph: Graph, op: Op) -> list[Copy]:
 
 
 def split(graph: Graph, op: Op) -> list[Copy]:
-    """Returns the copies of a SPLIT, one for each output."""
+    """Describes a SPLIT as strided copies, one for each output."""
     axis = attributes(op, g.AxisAttrs).axis
     strides = row_major(graph.tensors[op.inputs[0]].shape)
     copies, start = [], 0
@@ -91,7 +96,7 @@ def split(graph: Graph, op: Op) -> list[Copy]:
 
 
 def concatenation(graph: Graph, op: Op) -> list[Copy]:
-    """Returns the copies of a CONCATENATION, one for each operand."""
+    """Describes a CONCATENATION as strided copies, one for each operand."""
     axis = attributes(op, g.AxisAttrs).axis
     strides = row_major(graph.tensors[op.outputs[0]].shape)
     copies, start = [], 0
@@ -105,16 +110,16 @@ def concatenation(graph: Graph, op: Op) -> list[Copy]:
 
 
 def whole(graph: Graph, op: Op) -> list[Copy]:
-    """Returns the copy of a READ_VARIABLE or ASSIGN_VARIABLE, which copies all elements."""
+    """Describes a READ_VARIABLE or ASSIGN_VARIABLE as one copy of all elements, in order."""
     tensor = graph.tensors[op.outputs[0]]
     return [Copy((tensor.elements,), (1,), (1,))]
 
 
 def shift(graph: Graph, op: Op) -> list[Copy]:
-    """Returns the copies of a SHIFT, whose state consists of lines.
+    """Describes a SHIFT as strided copies. Its state is lines: the axis with the dimensions after it.
 
-    The first copy moves the remaining values to the start of each line; it is absent if there are none. The
-    last copy writes the new values behind them.
+    The first copy moves the remaining values to the start of each line; it is absent if no values remain. The
+    last copy writes the new values after them.
     """
     axis = attributes(op, g.AxisAttrs).axis
     state, new = (graph.tensors[t] for t in op.inputs)
@@ -126,7 +131,7 @@ def shift(graph: Graph, op: Op) -> list[Copy]:
 
 
 def pad(graph: Graph, op: Op) -> list[Copy]:
-    """Returns the copy of a PAD: the input's elements, without the filling."""
+    """Describes a PAD as one strided copy of the input's elements. It does not include the filling."""
     shape = graph.tensors[op.inputs[0]].shape
     strides = row_major(graph.tensors[op.outputs[0]].shape)
     paddings = attributes(op, g.PadAttrs).paddings
@@ -135,7 +140,7 @@ def pad(graph: Graph, op: Op) -> list[Copy]:
 
 
 def tile(graph: Graph, op: Op) -> list[Copy]:
-    """Returns the copy of a TILE. It has two dimensions for each dimension of the input.
+    """Describes a TILE as one strided copy with two dimensions for each dimension of the input.
 
     The first one counts the repetitions (input stride 0), and the second one the input's elements.
     """
@@ -157,9 +162,10 @@ def _element_copies(graph: Graph, op: Op) -> list[Copy]:
 
 
 def copies(graph: Graph, op: Op) -> list[Copy]:
-    """Returns the copies of a data movement operator: one per output (SPLIT) or per input (others).
+    """Returns the strided copies that an operator makes: one per output of a SPLIT, else one per input.
 
-    Sizes and strides are in bytes. If elements have several bytes, these are a dimension of their own.
+    Sizes and strides are in bytes. If elements have several bytes, these are a dimension of their own. A TILE
+    of many dimensions is divided into several copies.
     """
     size = graph.tensors[op.outputs[0]].dtype.size
     whole = [merge_dims(_in_bytes(copy, size)) for copy in _element_copies(graph, op)]
@@ -167,7 +173,11 @@ def copies(graph: Graph, op: Op) -> list[Copy]:
 
 
 def lines(graph: Graph, op: Op) -> tuple[int, int]:
-    """Returns the number of innermost rows that are copied, and the bytes in rows with gaps."""
+    """Returns (the number of innermost rows that an operator copies, the bytes that it copies one by one).
+
+    A row is the innermost dimension of a copy. Its bytes are copied one by one unless they are adjacent in
+    both tensors.
+    """
     counts = gaps = 0
     for copy in copies(graph, op):
         counts += math.prod(copy.size[:-1])
@@ -189,7 +199,7 @@ def _unroll(copy: Copy) -> list[Copy]:
 
 
 def _in_bytes(copy: Copy, size: int) -> Copy:
-    """Returns a copy of elements of `size` bytes as a copy of bytes."""
+    """Returns `copy`, which counts in elements of `size` bytes, as a copy that counts in bytes."""
     if size == 1:
         return copy
     return Copy(
@@ -202,7 +212,10 @@ def _in_bytes(copy: Copy, size: int) -> Copy:
 
 
 def copy_inside(graph: Graph, op: Op, outer: int) -> Copy:
-    """Returns the copy that an operator on channels makes in a row (`outer` 2) or a pixel (`outer` 3)."""
+    """Returns the strided copy, in bytes, that an operator on channels makes within one row or one pixel.
+
+    `outer`: the number of outer dimensions that are left out, 2 for a row and 3 for a pixel.
+    """
     (elements,) = _element_copies(graph, op)
     whole = _in_bytes(elements, graph.tensors[op.outputs[0]].dtype.size)
     size, in_stride, out_stride = (side[outer:] for side in (whole.size, whole.in_stride, whole.out_stride))
@@ -210,7 +223,10 @@ def copy_inside(graph: Graph, op: Op, outer: int) -> Copy:
 
 
 def planes_inside(graph: Graph, op: Op, columns: int) -> Copy:
-    """Returns the copy of this many pixels of one row, from an image's row to planes of its channels."""
+    """Returns the strided copy, in bytes, of `columns` pixels of one row to the planes of the channels.
+
+    A plane has one channel of all pixels of the image.
+    """
     channels = graph.tensors[op.inputs[0]].nhwc[3]
     plane = graph.tensors[op.inputs[0]].elements // channels
     copy = Copy((channels, columns), (1, channels), (plane, 1))
@@ -240,11 +256,12 @@ def reduction(graph: Graph, op: Op) -> Reduction:
 
 @dataclass(frozen=True)
 class Matmul:
-    """How a BATCH_MATMUL walks its operands (see nn_matmul_geometry). `size` is a box of matrices.
+    """How a BATCH_MATMUL walks its operands (see nn_matmul_geometry). All strides are in elements.
 
-    `matrix` describes one product. It has the numbers of rows, inner elements and columns. Then follow the
-    strides of a row and an inner element in the first operand, and of an inner element and a column in the
-    second. All strides are in elements.
+    `size`: the leading dimensions, which count the products of two matrices.
+    `x_stride`, `y_stride`: the strides of the first and the second operand in these dimensions.
+    `matrix`: one product. It has the numbers of rows, inner elements and columns, then the strides of a row
+    and of an inner element in the first operand, and of an inner element and of a column in the second one.
     """
 
     size: tuple[int, ...]

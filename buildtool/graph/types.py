@@ -153,7 +153,7 @@ class OpKind(enum.StrEnum):
 
 
 class Activation(enum.StrEnum):
-    """Fused activations."""
+    """Activation functions that are fused into an operator."""
 
     NONE = "NONE"
     RELU = "RELU"
@@ -163,9 +163,9 @@ class Activation(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Pad:
-    """Numbers of padded rows (`top`, `bottom`) and columns (`left`, `right`).
+    """The number of padded rows (`top`, `bottom`) and columns (`left`, `right`).
 
-    Of a convolution, a number below 0 says how many rows or columns its windows leave out there.
+    For a convolution, a number below 0 is how many rows or columns at that side its windows leave out.
     """
 
     top: int = 0
@@ -183,9 +183,9 @@ class Attrs:
 class WeightedAttrs(Attrs):
     """Attributes of an operator with a filter.
 
-    If the weight image stores the filter in four bits, `expanded` is the number of output channels whose
-    weights become bytes at a time, and `stored` is the number of bytes that the image has of the operator.
-    Both are 0 if the image stores a byte for each weight.
+    `expanded` and `stored` are 0 unless the weight image stores the filter in four bits.
+    `expanded`: the number of output channels whose weights are expanded to bytes at a time.
+    `stored`: the number of bytes that the operator has in the weight image.
     """
 
     expanded: int = field(default=0, kw_only=True)
@@ -287,9 +287,9 @@ class ElementwiseAttrs(Attrs):
 class WidenedAttrs(ElementwiseAttrs):
     """Attributes of an ADD whose second input has fewer channels. It replaces a PAD of channels.
 
-    The third input is a constant vector of equal elements, which stand for the missing channels. `before` of
+    The third input is a constant vector of equal elements, which replace the missing channels. `before` of
     these channels come before the second input's channels, and the others after them. The vector is as long
-    as the longer of these two sides.
+    as the longer of these two parts.
     """
 
     before: int = 0
@@ -306,7 +306,7 @@ class QuotientAttrs(ElementwiseAttrs):
 
 
 class PadMode(enum.StrEnum):
-    """How padding is filled: CONSTANT (with the zero point) for PAD, one of the others for MIRROR_PAD."""
+    """What padding is filled with. PAD has CONSTANT (the zero point), MIRROR_PAD one of the other members."""
 
     CONSTANT = "CONSTANT"
     REFLECT = "REFLECT"
@@ -513,11 +513,16 @@ class SvdfAttrs(Attrs):
 class DetectionAttrs(Attrs):
     """Attributes of DETECTION_POSTPROCESS, which is TFLite_Detection_PostProcess in a file.
 
-    `classes` are those of objects, without the background. `detections` is the largest number of them. If
-    `regular`, boxes are suppressed in each class separately, and at most `per_class` of them stay in a class.
-    Otherwise they are suppressed by their best scores, and each detection has `classes_each` rows.
-    A box that overlaps a better one by more than `most_overlap` (intersection over union) is suppressed.
-    `scales` divide the encoded y, x, height and width. Floats are float32 values.
+    `classes`: the number of classes of objects, without the background.
+    `detections`: the largest number of detections.
+    `classes_each`: the number of output rows for each detection, unless `regular`.
+    `per_class`: the largest number of boxes in each class, if `regular`.
+    `regular`: whether boxes are suppressed in each class separately, and not by their best scores.
+    `least_score`: boxes with a lower score are suppressed.
+    `most_overlap`: a box that overlaps a better one by more than this (intersection over union) is
+    suppressed.
+    `scales`: the numbers by which encoded y, x, height and width are divided.
+    Numbers that are not integers are float32 values.
     """
 
     classes: int
@@ -532,11 +537,11 @@ class DetectionAttrs(Attrs):
 
 @dataclass(frozen=True)
 class RingAttrs(Attrs):
-    """Attributes of RING_PUSH.
+    """Attributes of RING_PUSH, which replaces the oldest rows of a ring by new rows.
 
-    The first input is a ring of `rows` rows, and the operator replaces the oldest rows by `count` rows of the
-    second input, from row `first` on. A ring is a line of elements: its rows, in the order of their places,
-    then 32 bits with the place of the oldest row, aligned to 4 bytes.
+    The first input is a ring of `rows` rows, and `count` rows of the second input, from row `first` on,
+    replace its oldest rows. A ring is an array of one dimension: the rows as they are stored, then, aligned
+    to 4 bytes, the index of the oldest row in 32 bits.
     """
 
     rows: int
@@ -548,8 +553,8 @@ class RingAttrs(Attrs):
 class RowsAttrs(Attrs):
     """Attributes of ROWS, which joins rows of several inputs.
 
-    Each piece is (input, first row, rows). Row 0 of a ring is its oldest one. `ring_rows` has the rows of
-    each input that is a ring, and 0 for the others.
+    Each of `pieces` is (input, first row, number of rows). Row 0 of a ring is its oldest one. `ring_rows` has
+    the number of rows of each input that is a ring, and 0 for other inputs.
     """
 
     pieces: tuple[tuple[int, int, int], ...]
@@ -558,12 +563,14 @@ class RowsAttrs(Attrs):
 
 @dataclass(frozen=True)
 class SlidingAttrs(Attrs):
-    """Attributes of SLIDING_SUM and SLIDING_MAX: sums or maxima over the rows of a window, per channel.
+    """Attributes of SLIDING_SUM and SLIDING_MAX: each channel's sum or maximum over a sliding window.
 
-    The inputs are the window's last rows, a state and, if the window's first rows are computed anew, the sums
-    or maxima of those.
-    The first of the last rows enter a ring in the state, which has the sums (or maxima) of `entries` blocks
-    of rows, in elements of `bytes` bytes. `blocks` are the rows of each block that enters in a hop, in order.
+    The inputs are the last rows of the window, a state and, if the first rows of the window are computed
+    again, their sums or maxima. The state contains a ring of the sums (or maxima) of blocks of rows.
+    `entries`: the number of blocks in the ring.
+    `blocks`: the number of rows of each block that a hop adds to the ring, in order. Together, these blocks
+    are the first rows of the first input.
+    `bytes`: the bytes of an element of the ring.
     """
 
     entries: int
@@ -572,7 +579,7 @@ class SlidingAttrs(Attrs):
 
     @property
     def entering(self) -> int:
-        """The rows that enter."""
+        """The number of rows that enter the ring at a hop."""
         return sum(self.blocks)
 
 
@@ -580,8 +587,8 @@ class SlidingAttrs(Attrs):
 class PooledAttrs(Attrs):
     """Attributes of MEAN_OF_SUMS and AVERAGE_OF_SUMS, which finish a pooling of `height` x `width` pixels.
 
-    `of` is the pooling's kind: MEAN, SUM or AVERAGE_POOL_2D. The operator's input has the sums. `source` is
-    the quantisation of what was summed.
+    `of` is the pooling's kind: MEAN, SUM or AVERAGE_POOL_2D. The operator's input is the sums. `source` is
+    the quantisation of the summed elements.
     """
 
     height: int
@@ -607,7 +614,7 @@ class FftAttrs(Attrs):
 
 @dataclass(frozen=True)
 class EnergyAttrs(Attrs):
-    """Attributes of SIGNAL_ENERGY, which computes bins `first` to `end` - 1. Other bins are 0 here."""
+    """Attributes of SIGNAL_ENERGY, which computes bins `first` to `end` - 1. The other bins are 0."""
 
     first: int
     end: int
@@ -617,10 +624,12 @@ class EnergyAttrs(Attrs):
 class SubtractionAttrs(Attrs):
     """Attributes of SIGNAL_FILTER_BANK_SPECTRAL_SUBTRACTION, which subtracts an estimate of the noise.
 
-    Factors have `bits` fractional bits: of the signal (`smoothing`) and of the last estimate (`remaining`),
-    those of odd channels (`odd_smoothing`, `odd_remaining`), and the least part of the signal that is left.
-    The estimate has `smoothing_bits` fractional bits more than the signal. If `clamps`, it is at most the
-    signal.
+    `smoothing` and `remaining`: the factors of the signal and of the last estimate, for even channels.
+    `odd_smoothing` and `odd_remaining`: the same for odd channels.
+    `least`: the smallest share of the signal that is left.
+    `smoothing_bits`: how many more fractional bits the estimate has than the signal.
+    `bits`: the fractional bits of these factors.
+    `clamps`: whether the estimate is at most the signal.
     """
 
     smoothing: int
@@ -662,7 +671,11 @@ class OverlapAddAttrs(Attrs):
 
 @dataclass(frozen=True)
 class StackerAttrs(Attrs):
-    """Attributes of SIGNAL_STACKER: the frames `before` and `after` one frame, which moves by `step`."""
+    """Attributes of SIGNAL_STACKER, which joins a frame with its neighbours to a stack.
+
+    A stack has `before` frames before that frame, and `after` frames after it. The next stack is `step`
+    frames later.
+    """
 
     before: int
     after: int
@@ -671,7 +684,7 @@ class StackerAttrs(Attrs):
 
 @dataclass(frozen=True)
 class DelayAttrs(Attrs):
-    """Attributes of SIGNAL_DELAY: the number of samples."""
+    """Attributes of SIGNAL_DELAY: the number of samples by which the output is delayed."""
 
     length: int
 
@@ -680,10 +693,12 @@ class DelayAttrs(Attrs):
 class LstmAttrs(Attrs):
     """Attributes of UNIDIRECTIONAL_SEQUENCE_LSTM. `LstmInput` names its 24 operands.
 
-    If `time_major`, the first dimension counts steps and the second one counts images of a batch. Otherwise
-    it is the reverse. A clip of 0 clips nothing. `gates` are the scales of the sums before layer
-    normalisation, for the input, forget, cell and output gate; () without layer normalisation. `hidden` is
-    the quantisation of the output gate multiplied by the cell.
+    `hidden`: the quantisation of the output gate multiplied by the cell.
+    `gates`: the scales of the sums before layer normalisation, for the input, forget, cell and output gate;
+    () without layer normalisation.
+    `time_major`: whether the first dimension counts steps and the second one the sequences of a batch, and
+    not the reverse.
+    `cell_clip` and `projection_clip`: limits for magnitudes; 0 means no limit.
     """
 
     hidden: Quantization = Quantization((1.0,), (0,))
@@ -724,7 +739,7 @@ class LstmInput(enum.IntEnum):
 
 @dataclass(frozen=True)
 class Source:
-    """Where a tensor is in the file: its index, and the permutation of its dimensions.
+    """Where a tensor is in the file: its index, and how its dimensions are permuted.
 
     Our dimension i is the file's dimension perm[i]. If `perm` is empty, the elements have the file's order.
     If a network input has a RESHAPE before the permutation, the file's dimensions are those of the RESHAPE's
@@ -739,9 +754,9 @@ class Source:
 
 @dataclass(frozen=True, eq=False)
 class Tensor:
-    """A tensor. With `data`, an array of `shape` that becomes read-only, it is a constant.
+    """A tensor. It is a constant if it has `data`, an array of `shape` that becomes read-only.
 
-    `is_int4`: whether the file has four bits for each value, whose type is INT8 here.
+    `is_int4`: whether the file stores four bits for each value. The type is INT8 here.
     """
 
     name: str
@@ -772,7 +787,10 @@ class Tensor:
         return self.data is not None
 
     def for_channels(self, first: int, end: int) -> Tensor:
-        """Returns a layer's filters or biases, whose first dimension is output channels, for [first, end)."""
+        """Returns the part of filters or biases for the output channels [first, end).
+
+        Their first dimension is the output channels.
+        """
         assert self.data is not None
         data, quant = self.data[first:end], self.quant
         if quant is not None and len(quant.scales) > 1:
@@ -784,7 +802,7 @@ class Tensor:
         """The shape as (batch, rows, columns, channels).
 
         Missing dimensions are 1. The dimensions before the last three are multiplied to give the batch. A
-        (batch, features) matrix has `batch` columns of one row.
+        matrix (batch, features) counts as one row of `batch` pixels, whose channels are the features.
         """
         rows, columns, channels = (1, 1, 1, *self.shape)[-3:]
         return math.prod(self.shape[:-3]), rows, columns, channels
@@ -804,9 +822,9 @@ class Tensor:
 class Op:
     """An operator. `inputs` and `outputs` are indices into the graph's tensors.
 
-    `index` is its place in the file, for messages. It is -1 if a rewrite made the operator. `seen` are the
-    operands that its kernel sees if one of them is a view of an input (see `partviews`). Otherwise it is
-    empty.
+    `index` is its number in the file, for messages. It is -1 if a rewrite made the operator. `seen` is empty,
+    unless an input is replaced by a view of it (see `partviews`): then it has the operands that the kernel
+    sees.
     """
 
     kind: OpKind
@@ -829,7 +847,7 @@ class Op:
 
 @dataclass(frozen=True)
 class SecondPass:
-    """Operators `first` to `last` run again right before operator `reader`, which reads their outputs.
+    """Recomputation: operators `first` to `last` run again right before `reader`, which reads their outputs.
 
     These are positions in Graph.ops of the network without second passes.
     """
@@ -844,9 +862,9 @@ class State:
     """A value that lasts from one invoke to the next.
 
     The tensor `before` has this value when an invoke begins, and the tensor `after` when the invoke ends. In
-    the next invoke, `before` has the bytes of `after`. No operator writes `before`. If nothing assigns the
-    state, `after` is `before`. `initial` is the value after init and reset: an array of the shape and type of
-    `before`, which becomes read-only.
+    the next invoke, `before` has the bytes of `after`. No operator writes `before`. If no operator assigns
+    the state, `after` is `before`. `initial` is the value after init and reset: an array of the shape and
+    type of `before`, which becomes read-only.
     """
 
     before: int
@@ -860,11 +878,11 @@ class State:
 
 @dataclass(frozen=True)
 class Window:
-    """The window of a network that runs once per hop.
+    """The sliding window of a network that runs once per hop (see `hop`).
 
-    It has `rows` rows. After init and reset the network runs `hops` times on inputs of zero points, which
-    sets its states: the window then holds zero points. `macs` are the multiply-accumulates of the network on
-    the whole window.
+    `rows`: the window's rows. `hops`: how often the network runs on inputs of zero points after init and
+    reset, so that the window then holds zero points. `macs`: the multiply-accumulates of the network on the
+    whole window.
     """
 
     rows: int
@@ -877,7 +895,7 @@ class Graph:
     """A network: operators in execution order, their tensors, and states.
 
     `second_passes` says which operators are repeated (see `secondpass`), in ascending order of `reader`.
-    `window` is that of a network of hops (see `hop`), and None for other networks.
+    `window` is the sliding window of a network that runs once per hop (see `hop`), None for other networks.
     """
 
     name: str
@@ -915,7 +933,7 @@ class Graph:
             yield from op.outputs
 
     def op_name(self, position: int) -> str:
-        """The name of the operator's first output, for tables."""
+        """Returns the name of the first output of the operator at `position`, for tables."""
         return self.tensors[self.ops[position].outputs[0]].name
 
 

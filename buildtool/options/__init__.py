@@ -1,9 +1,14 @@
 """The table of options, from which the command line, SCons and the reference page are built.
 
-This package imports the standard library only. parsers.py parses the plain values of a request, or text, so
-that every front refuses the same mistakes with the same message. values.py has the types of parsed options.
-spelling.py says how each front writes an option. Each kind of request lists the options that it takes
-(buildtool/api/requests).
+This package imports only the standard library and buildtool.base. Its files:
+
+- table.py: the options themselves, one row each.
+- parsers.py: parses the plain values of a request, or text, so that every front end refuses the same mistakes
+  with the same message.
+- values.py: the types of parsed options.
+- syntax.py: how each front end writes an option.
+
+Each kind of request lists the options that it takes (buildtool/api/requests).
 """
 
 from __future__ import annotations
@@ -14,7 +19,7 @@ from typing import Any
 from buildtool.base.errors import UsageError, did_you_mean, suggest
 from buildtool.base.modes import Image, Strategy
 from buildtool.options.parsers import refuse_less_work
-from buildtool.options.spelling import BAZEL, CMAKE, FRONT, PYTHON, platformio, spell, spell_name
+from buildtool.options.syntax import BAZEL, CMAKE, FRONT, PYTHON, platformio, spell, spell_name
 from buildtool.options.table import BOARD_SUFFIXES, BY_NAME, MODEL_SUFFIXES, NESTED, OPTIONS, Group, Option
 
 __all__ = [
@@ -29,20 +34,20 @@ __all__ = [
     "PYTHON",
     "Group",
     "Option",
-    "beside_plan",
     "check_planning",
     "from_text",
+    "needs_board_error",
     "no_effect_error",
     "parse",
     "parse_planning",
     "platformio",
+    "refuse_beside_plan",
     "spell",
     "spell_name",
     "unknown_key_error",
-    "without_board",
 ]
 
-# They also check a plan from a file, and `outputs` says which network it is for.
+# Options beside a plan from a file: limits that this plan must keep, and `outputs`, which names its network.
 _BESIDE_PLAN = ("ram", "max_f", "max_cost", "max_ms", "max_flash", "image", "outputs")
 
 
@@ -52,13 +57,19 @@ def parse(name: str, value: object) -> Any:
 
 
 def from_text(option: Option, text: object) -> object:
-    """Converts text to a request's value. Text that is not a number stays text, and `parse` refuses it."""
+    """Converts an option's text to the value that a request has: digits of a numeric option become an int.
+
+    All other text stays as it is; `parse` refuses it if it is wrong.
+    """
     is_number = isinstance(text, str) and text.isascii() and text.isdecimal() and len(text) < 20
     return int(str(text)) if option.number and is_number else text
 
 
 def parse_planning(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Parses planning options. Raises UsageError where an option has no effect together with the others."""
+    """Returns the planning options in `values` (name -> plain value or text), parsed.
+
+    Raises UsageError for an unknown option, a wrong value, or an option that has no effect beside the others.
+    """
     names = [option.name for option in OPTIONS if option.group is Group.PLANNING]
     for name in values:
         if name not in names:
@@ -67,7 +78,11 @@ def parse_planning(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_planning(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Checks parsed planning options. Raises UsageError where one has no effect together with the others."""
+    """Returns parsed planning options (name -> value) unchanged.
+
+    Raises UsageError if one of them has no effect beside the others, such as `max_f` with a strategy that
+    never repeats work.
+    """
     strategy = options.get("strategy", Strategy.BEST)
     for name in options:
         strategies = BY_NAME[name].strategies
@@ -85,15 +100,22 @@ def check_planning(options: Mapping[str, Any]) -> dict[str, Any]:
     return dict(options)
 
 
-def beside_plan(names: Iterable[str]) -> None:
-    """Raises UsageError if an option only affects planning, because the request already has a plan."""
+def refuse_beside_plan(names: Iterable[str]) -> None:
+    """Raises UsageError if one of `names` is an option that only affects planning.
+
+    Requests with a plan from a file call it, because nothing is planned for them.
+    """
     for name in names:
         if name not in _BESIDE_PLAN:
             raise no_effect_error(name, "it has no effect, because the plan is given")
 
 
 def unknown_key_error(kind: str, name: str, known: Iterable[str], where: str = "") -> UsageError:
-    """Returns the error for a key that this kind of request does not take."""
+    """Returns the error for a key `name` that requests of this `kind` do not take.
+
+    `known` are the keys that they take, of which the most similar one is suggested. `where` names the mapping
+    that has the key ("": the request itself).
+    """
     names = list(known)
     if name in BY_NAME and name not in names:
         return no_effect_error(name, f"it has no effect on a request of kind '{kind}'")
@@ -101,8 +123,8 @@ def unknown_key_error(kind: str, name: str, known: Iterable[str], where: str = "
     return UsageError(what, hint=did_you_mean(name, names))
 
 
-def without_board(name: str) -> UsageError:
-    """Returns the error for an option that only works with a board."""
+def needs_board_error(name: str) -> UsageError:
+    """Returns the error for an option that needs a board, where a file's memory is counted without one."""
     return no_effect_error(
         name, "it has no effect on an ONNX or Darknet file that is counted without a board"
     )

@@ -18,7 +18,7 @@ MOST_BATCH = 65536
 MOST_SAMPLES = 100_000_000  # inputs of a data set
 WIRES = ("serial", "rtt", "semihosting")  # how results come back from a board
 NETWORKS = ("vgg16", "resnet18")  # the networks that `split` builds and trains itself
-_MOST_PIXELS = 64  # of a hand-off
+_MOST_PIXELS = 64  # of a hand-off: the pixels that pass from one operator to the next at a time
 _WHOLE_ROW = 1 << 16  # pixels: more than any row has
 _MOST_SIDE = 65536  # rows or columns of an image
 _MOST_BYTES = 1 << 50
@@ -35,21 +35,21 @@ def refuse(name: str, value: object, expected: str) -> UsageError:
 
 
 def text(name: str, value: object) -> str:
-    """Parses any text."""
+    """Returns the value unchanged if it is text."""
     if not isinstance(value, str):
         raise refuse(name, value, "text")
     return value
 
 
 def flag(name: str, value: object) -> bool:
-    """Parses true or false."""
+    """Returns the value unchanged if it is True or False."""
     if not isinstance(value, bool):
         raise refuse(name, value, "true or false")
     return value
 
 
 def mode(modes: type[enum.StrEnum]) -> Parser:
-    """Returns a parser for the values of an enumeration."""
+    """Returns a parser for the values of the enumeration `modes`."""
 
     def parse(name: str, value: object) -> enum.StrEnum:
         words = [str(member) for member in modes]
@@ -77,7 +77,7 @@ def whole(least: int, most: int) -> Parser:
 
 
 def samples(name: str, value: object) -> int:
-    """Parses a number of inputs, or "all"."""
+    """Returns a number of inputs. "all" gives MOST_SAMPLES, which is more than any data set has."""
     if value == "all":
         return MOST_SAMPLES
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MOST_SAMPLES:
@@ -127,13 +127,19 @@ width = _real(
 
 
 def work(name: str, value: object) -> float:
-    """Parses a limit on the work factor F. It is above 0 (see `refuse_less_work`)."""
+    """Returns a limit on the work factor F (a plan's work over the network's own work), a number above 0.
+
+    A limit below 1 is allowed here; `refuse_less_work` refuses it where no plan can keep it.
+    """
     number: float = limit(name, value)
     return number
 
 
 def refuse_less_work(name: str, number: float) -> None:
-    """Raises UsageError for a limit on F below 1, which only a network on a moving window can keep."""
+    """Raises UsageError if `number`, a limit on the work factor F, is below 1.
+
+    Only a network on a moving window can keep such a limit, because it keeps results between invokes.
+    """
     if number < 1:
         what = f"{shown(number)} is below 1, and no plan does less than the network's own work"
         hint = "1 allows no repeated work, 1.1 allows a tenth more; with hop, 0.5 allows half of a window's"
@@ -141,7 +147,7 @@ def refuse_less_work(name: str, number: float) -> None:
 
 
 def period(name: str, value: object) -> float:
-    """Parses a time such as "20ms" or "0.5s"; a number without a unit is in milliseconds. Returns these."""
+    """Returns milliseconds from text such as "20ms" or "0.5s", or from a number of milliseconds."""
     words, factor = value, 1.0
     if isinstance(value, str):
         for unit, times in (("ms", 1.0), ("us", 0.001), ("s", 1000.0)):
@@ -156,7 +162,10 @@ def period(name: str, value: object) -> float:
 
 
 def pixels(name: str, value: object) -> int:
-    """Parses the pixels of a hand-off, or "row"."""
+    """Returns the pixels of a hand-off: how many pass from one operator of a group to the next at a time.
+
+    "row" gives _WHOLE_ROW, which stands for whole rows.
+    """
     if value == "row":
         return _WHOLE_ROW
     number = _integer(value)
@@ -166,7 +175,7 @@ def pixels(name: str, value: object) -> int:
 
 
 def sides(name: str, value: object) -> tuple[int, int]:
-    """Parses rows and columns from text such as "544" or "480x640"."""
+    """Returns (rows, columns) from text such as "480x640", or "544" for both."""
     words = value.lower().split("x") if isinstance(value, str) else [value]
     numbers = [_integer(word) or 0 for word in words]
     if len(numbers) > 2 or not all(1 <= side <= _MOST_SIDE for side in numbers):
@@ -175,7 +184,7 @@ def sides(name: str, value: object) -> tuple[int, int]:
 
 
 def factors(name: str, value: object) -> tuple[int, ...]:
-    """Parses rising whole numbers above 1: a list, or text with commas."""
+    """Returns whole numbers above 1 in ascending order, from a list or from text with commas."""
     words: Any = value.split(",") if isinstance(value, str) else value
     numbers: tuple[int, ...] = ()
     if isinstance(words, list | tuple) and 0 < len(words) <= _MOST_FACTOR:
@@ -191,7 +200,7 @@ def factors(name: str, value: object) -> tuple[int, ...]:
 
 
 def identifier(name: str, value: object) -> str:
-    """Parses a C identifier in lower case."""
+    """Returns the value unchanged if it is a C identifier in lower case."""
     words = text(name, value)
     if not (words.isascii() and words.isidentifier() and words[0].islower() and words.lower() == words):
         raise refuse(name, value, "a C identifier in lower case")
@@ -199,7 +208,10 @@ def identifier(name: str, value: object) -> str:
 
 
 def version(name: str, value: object) -> str:
-    """Parses a version for MCUboot: major and minor number below 256, revision, build."""
+    """Returns the value unchanged if it is a version for MCUboot: MAJOR.MINOR[.REVISION][+BUILD].
+
+    Major and minor number are below 256, the revision is below 65536, and the build number is of 32 bits.
+    """
     words = text(name, value)
     match = re.fullmatch(r"(\d{1,3})\.(\d{1,3})(?:\.(\d{1,5}))?(?:\+(\d{1,10}))?", words, re.ASCII)
     limits = (0xFF, 0xFF, 0xFFFF, 0xFFFFFFFF)
@@ -209,9 +221,9 @@ def version(name: str, value: object) -> str:
 
 
 def wire(name: str, value: object) -> tuple[str, str]:
-    """Parses the link to a board and its port, such as "serial:/dev/ttyACM0".
+    """Returns (link, port) from text such as "serial:/dev/ttyACM0": the link to a board, and its port.
 
-    Returns (link, port). An empty port means the only port there is.
+    An empty port stands for the only port that exists.
     """
     kind, _, port = text(name, value).partition(":")
     if kind not in WIRES or not port.isprintable():
@@ -223,7 +235,7 @@ def wire(name: str, value: object) -> tuple[str, str]:
 
 
 def network(name: str, value: object) -> str:
-    """Parses the name of a .keras file, or of a network that `split` builds itself."""
+    """Returns the value unchanged if it is a .keras file, or a network that `split` builds itself."""
     words = text(name, value)
     if words not in NETWORKS and not words.lower().endswith(".keras"):
         hint = f"a .keras file, which Keras 3 saves, or one of {', '.join(NETWORKS)}"
@@ -243,7 +255,7 @@ def list_of(one: Parser) -> Parser:
 
 
 def names(name: str, value: object) -> tuple[str, ...]:
-    """Parses a list of names, or text with commas between them. Repeated names count once."""
+    """Returns different names, in their order, from a list or from text with commas."""
     items = value.split(",") if isinstance(value, str) else value
     if isinstance(items, list | tuple) and all(isinstance(item, str) for item in items):
         found = tuple(dict.fromkeys(item.strip() for item in items))
@@ -253,7 +265,10 @@ def names(name: str, value: object) -> tuple[str, ...]:
 
 
 def location(name: str, value: object) -> str | dict[str, Any]:
-    """Parses the name of a file, network or board: text, {"path", "sha256"} or {"name", "data"}."""
+    """Returns the value unchanged if it names a file, a network or a board.
+
+    It is text, or a mapping with the keys `path` and `sha256`, or with `name` and `data` (the file's bytes).
+    """
     if isinstance(value, dict):
         for types in ({"path": str, "sha256": str}, {"name": str, "data": bytes}):
             if value.keys() == types.keys() and all(isinstance(value[k], t) for k, t in types.items()):
@@ -298,7 +313,7 @@ NAMED = {
 
 
 def normalise(name: str, value: object) -> Normalise | None:
-    """Parses a rule for the values of pixels. Returns None for `auto`."""
+    """Returns the rule for the values of pixels that a name or MEANS/DEVIATIONS describes (None: `auto`)."""
     words = text(name, value)
     if words == "auto":
         return None

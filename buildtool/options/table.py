@@ -35,13 +35,22 @@ NESTED = (Group.PLANNING, Group.COUNTING)
 
 
 class Option(NamedTuple):
-    """One option. `name` is its key in a request, and `sentence` says what it does.
+    """One option.
 
-    `default` describes the default value in words, or is empty. `values` are the words of a mode.
-    `strategies` are those in which the option has an effect. `flag` means that it takes no value, `number`
-    that it is a whole number, and `many` that it may be given several times. `suffixes` are those of the
-    files that it names (None: it names no file). `folder` means that it names a folder. `spelt` is its name
-    on the command line if that differs.
+    - `name`: its key in a request.
+    - `metavar`: what stands for its value in help texts, such as BYTES.
+    - `sentence`: what it does.
+    - `parse`: the function that parses and checks its value.
+    - `default`: the default value in words ("": there is nothing to say).
+    - `group`: the subject under which pages list it.
+    - `values`: the words that it takes, if it takes only some words.
+    - `strategies`: the strategies with which it has an effect.
+    - `flag`: whether it takes no value.
+    - `number`: whether it is a whole number.
+    - `many`: whether it may be given several times.
+    - `suffixes`: the suffixes of the files that it names (None: it names no file).
+    - `folder`: whether it names a folder.
+    - `spelt`: its name on the command line ("": `name`).
     """
 
     name: str
@@ -80,28 +89,31 @@ Row = Callable[[str], Option]  # takes the option's sentence
 
 
 def row(usage: str, parse: Parser, default: str = "", **more: Any) -> Row:
-    """Returns a function that makes an option from its sentence. `usage` is its name and its metavar."""
+    """Returns a function that makes an option from its sentence, so that the sentence comes last in `_TABLE`.
+
+    `usage` is the option's name and its metavar, with a space between. `more` are further fields of Option.
+    """
     name, _, metavar = usage.partition(" ")
     return lambda sentence: Option(name, metavar, sentence, parse, default, **more)
 
 
 def number(usage: str, parse: Parser, default: str, **more: Any) -> Row:
-    """Like `row`, for an option that is a whole number."""
+    """Returns the same as `row`, for an option that is a whole number."""
     return row(usage, parse, default, number=True, **more)
 
 
 def file(usage: str, default: str = "", suffixes: tuple[str, ...] = ("",), **more: Any) -> Row:
-    """Like `row`, for an option that names a file."""
+    """Returns the same as `row`, for an option that names a file."""
     return row(usage, parsers.location, default, suffixes=suffixes, **more)
 
 
 def choice(usage: str, words: type[enum.StrEnum], default: str) -> Row:
-    """Like `row`, for an option whose values are those of an enumeration."""
+    """Returns the same as `row`, for an option whose values are those of the enumeration `words`."""
     return row(usage, parsers.mode(words), default, values=tuple(map(str, words)))
 
 
 def switch(name: str) -> Row:
-    """Like `row`, for an option that takes no value."""
+    """Returns the same as `row`, for an option that takes no value."""
     return row(name, parsers.flag, flag=True)
 
 
@@ -258,6 +270,9 @@ _TABLE: tuple[Group | Option, ...] = (
     ),
     row("arena_in MEMORY[,MEMORY]", parsers.text, "as the board's file says")(
         "The board's memory that holds the arena. With two memories, buffers are spread over both."
+    ),
+    row("kernels_in MEMORY", parsers.text, "as the board's file says")(
+        "The board's RAM from which kernels run, where flash is slow. Start-up code copies them there."
     ),
     Group.FIELD,
     number("self_test SEED", parsers.whole(0, MOST_SEED), "none")(
@@ -434,7 +449,7 @@ _TABLE: tuple[Group | Option, ...] = (
 
 
 def _group_options() -> Iterator[Option]:
-    """Yields the options, each with its group."""
+    """Yields the options of `_TABLE`, each with the group that stands before it in the table."""
     group = Group.OTHER
     for one in _TABLE:
         if isinstance(one, Group):

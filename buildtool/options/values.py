@@ -32,11 +32,12 @@ ANY_WIRE = "any"  # the link that suits the board
 class PlanOptions:
     """How to plan. The table in buildtool/options says what each option does.
 
-    `ram` and `max_flash` are limits in bytes. `max_f` limits the work, as a multiple of the network's own
-    work. `max_cost` limits the estimated cost, and `max_ms` the estimated time in milliseconds. A limit of
-    None means the board's limit, or no limit. `hand_off` is in pixels (None: 1). `segments` are for
-    xcore-strips. If they are "", the planner searches for them. `hop`: rows by which the input's window moves
-    (None: each invoke has an input of its own).
+    - `ram`, `max_flash`: limits in bytes; None is the board's limit.
+    - `max_f`: limit on the work, as a multiple of the network's own work; None is no limit.
+    - `max_cost`, `max_ms`: limits on the estimated cost, and on the estimated time in milliseconds.
+    - `hand_off`: pixels that pass from one operator of a group to the next at a time, at least (None: 1).
+    - `segments`: the segments of strategy xcore-strips as text ("": the planner searches for them).
+    - `hop`: rows by which the input's window moves (None: each invoke has an input of its own).
     """
 
     strategy: Strategy = Strategy.BEST
@@ -57,7 +58,7 @@ class PlanOptions:
 
 @dataclass(frozen=True)
 class Lock:
-    """A plan file to use. `image` is the image mode that the plan must have (None: any)."""
+    """The file of a plan to use instead of a new plan. `image` is the image mode it must have (None: any)."""
 
     file: File
     image: Image | None = None
@@ -67,7 +68,8 @@ class Lock:
 class NetworkOptions:
     """How to count a network's memory without a board.
 
-    `batch` is the number of input images. 0 means the number in the file, or 1 for Darknet.
+    `batch` is the number of input images; 0 means the number in the file, or 1 for Darknet. `size` is (rows,
+    columns) of the input image (None: as in the file).
     """
 
     weights: WeightsIn = WeightsIn.FLASH
@@ -79,13 +81,17 @@ class NetworkOptions:
 
 @dataclass(frozen=True)
 class TargetChoice:
-    """The target of a network: board, compiler, kernel library, and how sums are requantised.
+    """The target of a network: the board, and how the network is compiled and placed for it.
 
-    `toolchain` is the compiler's name, or "" for the board's first one. `cmsis_nn` is the folder of a
-    CMSIS-NN checkout, or "" for none. If `debug`, the code is compiled for a debugger. `wire` is the link by
-    which test firmware answers, or "" if it answers through files. `threads` is the number of threads that
-    share each kernel call (None: all that the board has). `weights_in` is the memory of the weights (None:
-    the board's choice). `arena_in` is the memory of the arena, or two memories with a comma between.
+    - `toolchain`: the compiler's name ("": the board's first one).
+    - `cmsis_nn`: the folder of a CMSIS-NN checkout ("": none).
+    - `debug`: whether the code is compiled for a debugger.
+    - `wire`: the link over which test firmware answers ("": it answers through files).
+    - `threads`: the number of threads that share each kernel call (None: all that the board has).
+    - `weights_in`: the board's memory for the weights (None: the board's choice).
+    - `requantise`: how sums become 8-bit outputs.
+    - `arena_in`: the board's memory for the arena, or two with a comma between (None: the board's choice).
+    - `kernels_in`: the RAM from which kernels run (None: the board's choice).
     """
 
     board: Named
@@ -97,13 +103,15 @@ class TargetChoice:
     weights_in: str | None = None
     requantise: Requantise = Requantise.EXACT
     arena_in: str | None = None
+    kernels_in: str | None = None
 
 
 @dataclass(frozen=True)
 class CheckOptions:
-    """What a network checks in the field.
+    """What a network checks in the field: guard words around the arena, and a self-test.
 
-    The golden input of its self-test is made from `seed`, or is in the file `golden` (both None: no test).
+    The self-test compares one output with the reference's. Its input (the golden input) is made from `seed`,
+    or is in the file `golden`. If both are None, there is no self-test.
     """
 
     guards: Guards = Guards.NONE
@@ -113,10 +121,12 @@ class CheckOptions:
 
 @dataclass(frozen=True)
 class DataOptions:
-    """The data set of a request (a .npz file or a folder), and its file of labels or of class names.
+    """The data set of a request (`file`: a .npz file or a folder), and how inputs are made of it.
 
-    `limit` is the number of inputs (None: all), and `seed` chooses them. If `normalise` is None, the input's
-    quantisation determines the rule for pixels.
+    - `labels`: the file of labels or of class names (None: those of the data set).
+    - `limit`: the number of inputs (None: all); `seed` chooses them.
+    - `resize`: how an image of another size gets the input's size.
+    - `normalise`: the rule for the values of pixels (None: the input's quantisation determines it).
     """
 
     file: File
@@ -128,8 +138,11 @@ class DataOptions:
 
 
 def network_options(given: Mapping[str, Any]) -> NetworkOptions:
-    """Makes the options from parsed values. Raises UsageError for options that need a board."""
+    """Returns the options for counting memory without a board, from parsed values.
+
+    Raises UsageError if `given` has an option that needs a board.
+    """
     for name in given:
         if not hasattr(NetworkOptions, name):
-            raise table.without_board(name)
+            raise table.needs_board_error(name)
     return NetworkOptions(**given)

@@ -1,1 +1,1 @@
-"""How a network will run on a target: groups, regions, arena offsets; the plan and its checker."""
+"""How a network will run on a target: groups of operators, offsets in the arena; plans and their checker."""

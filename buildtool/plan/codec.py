@@ -10,14 +10,15 @@ from buildtool.base.errors import PlanError
 from buildtool.base.plain import Mismatch, from_plain, to_plain
 from buildtool.plan.types import SCHEMA, Plan
 
-_PACKED = "its bytes"  # among the plan's attributes
+_PACKED = "its bytes"  # the attribute of a plan that keeps its packed bytes
 _DIGEST_DIGITS = 32  # hexadecimal: 16 bytes
 
 
 def to_bytes(plan: Plan) -> bytes:
     """Returns the msgpack bytes of [schema, plan], each dataclass as an array of its fields in order.
 
-    The plan keeps them, as it never changes: they are packed once for its digest, its check and its answer.
+    The plan keeps these bytes, as it never changes: they are packed once for its digest, its check and its
+    answer. Raises PlanError if a number is too large.
     """
     known: dict[str, bytes] = plan.__dict__
     if _PACKED not in known:

@@ -1,8 +1,8 @@
-"""Ends a network earlier: its file with other outputs, which a user names.
+"""Cuts a network: makes a file that ends at other outputs, which a user names.
 
-Everything behind the outputs is gone from the file's lists before a reader sees it. So an operator that is
-refused may stand there, and LiteRT judges the network that ends at these outputs. A name is a tensor's in the
-file, or a layer's short name as tables show it.
+All operators after these outputs are removed from the file's lists before a reader sees them. So operators
+that buildtool refuses may be among them, and LiteRT also runs the network that ends at these outputs. The
+user names a tensor as in the file, or a layer by the short name that tables show.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ _LISTED = 5  # names that are close to an unknown one
 
 
 def end_at(data: bytes, outputs: tuple[str, ...], planned: Callable[[], list[str]], *, onnx: bool) -> bytes:
-    """Returns a file that ends at `outputs`. Raises UsageError for a name that the network does not have.
+    """Returns the model's file `data` cut so that it ends at `outputs`.
 
     `planned` returns the names of the layers that are planned, or raises an error if the network is refused.
+    Raises UsageError for a name that the network does not have.
     """
     if onnx:
         from buildtool.graph.onnx import cutting
@@ -36,9 +37,10 @@ def end_at(data: bytes, outputs: tuple[str, ...], planned: Callable[[], list[str
 
 
 def _name_layers(made: list[str], planned: Callable[[], list[str]]) -> dict[str, str]:
-    """Maps the short name of each layer to the first tensor that the layer writes.
+    """Returns the short name of each layer -> the first tensor that the layer writes.
 
-    The layers are those that are planned. Where the network is refused, they are the file's operators.
+    `made`: the tensors that the file's operators write. The layers are those that are planned. If the network
+    is refused, they are the file's operators.
     """
     try:
         names = planned()
@@ -48,7 +50,10 @@ def _name_layers(made: list[str], planned: Callable[[], list[str]]) -> dict[str,
 
 
 def _unknown(name: str, known: list[str], part: str) -> UsageError:
-    """Returns the error about a name without a tensor. `part`: the layer's whole name, if it has the name."""
+    """Returns the error about a name without a tensor.
+
+    `known`: the names that there are. `part`: the whole name of the layer with this short name, or "".
+    """
     known = [one for one in known if "," not in one]  # commas separate names
     last = ", ".join(map(repr, known[-_LISTED:]))
     close = closest(name, known, _LISTED) or [one for one in known if name.lower() in one.lower()][:_LISTED]

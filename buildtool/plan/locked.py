@@ -34,9 +34,10 @@ class Locked:
 
 
 def name_files(error: PlanError, model: str, board: str, file: str, settings: str) -> PlanError:
-    """Puts the names of files into the hints that have the line COMMAND. Returns `error`.
+    """Puts the command that makes a new plan into those hints of an error that contain the text COMMAND.
 
-    `file`: that of the refused plan. `settings`: further options of the command.
+    `model`: the model's path. `board`: its name. `file`: the path of the refused plan. `settings`: further
+    options of the command. Returns `error`.
     """
     stem, suffix = os.path.splitext(file)  # noqa: PTH122 - a Path would change how it is written
     out = f"{stem}_new{suffix if suffix not in ('', '.tflite', '.onnx') else '.plan'}"
@@ -77,12 +78,12 @@ def to_text(locked: Locked) -> bytes:
 
 
 def is_text(data: bytes) -> bool:
-    """Whether the bytes are text. An emitted .plan is not: it begins with a msgpack array of two."""
+    """Returns whether the bytes are text. An emitted .plan is not: it begins with a msgpack array of two."""
     return data[:1] != b"\x92"
 
 
 def from_text(data: bytes) -> Locked:
-    """Returns what `to_text` wrote. Raises PlanError for any other bytes.
+    """Returns the locked plan whose text `to_text` wrote. Raises PlanError for any other bytes.
 
     A well-formed plan may still be illegal: see `check`.
     """
@@ -110,7 +111,7 @@ def from_text(data: bytes) -> Locked:
 
 
 def _map_without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Returns the map. Raises PlanError if a key is there twice, as a careless merge may leave it."""
+    """Returns the pairs as a map. Raises PlanError if a key occurs twice, as after a careless merge."""
     content = dict(pairs)
     if len(content) < len(pairs):
         names = [name for name, _ in pairs]

@@ -1,4 +1,4 @@
-"""Loads what a user names (a model file or a zoo network) as a graph that is ready for planning."""
+"""Loads what a user names (a model file or a zoo network), as a graph that is ready for planning."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Model:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 (hex) of the bytes."""
+        """Returns the SHA-256 of the bytes in hexadecimal."""
         return hashlib.sha256(self.data).hexdigest()
 
 
@@ -50,9 +50,10 @@ def load_network(spec: NetworkSpec, session: Session) -> Network:
 def load_model(spec: NetworkSpec, session: Session | None = None) -> Model:
     """Returns the model of a .tflite or .onnx file, or of a zoo network ("ds_cnn:seed=1").
 
-    If `spec` is text, a file is named by its absolute path. A session reads a file only once if `spec` has
-    the file's digest. It builds a zoo network only once. The file of a part of a network ends at the
-    wanted outputs, and has one image, as `Cut` says.
+    If `spec` is text, it names a file by its absolute path, or a zoo network. A session reads a file only
+    once if `spec` has the file's digest, and builds a zoo network only once. For a `Cut`, the result is the
+    file of a part of a network: it ends at the wanted outputs, and has one image instead of a batch, as `Cut`
+    says.
     """
     if isinstance(spec, Cut):
         model = load_model(spec.network, session)
@@ -69,7 +70,10 @@ def load_model(spec: NetworkSpec, session: Session | None = None) -> Model:
 
 
 def _single(model: Model, session: Session | None) -> Model:
-    """Returns the model of one image. It is the same where the batch is 1, or its images are not apart."""
+    """Returns the model for one image instead of a batch.
+
+    It stays the same if the batch is 1, or if the network mixes the images of a batch.
+    """
 
     def single() -> Model:
         from buildtool.graph.tflite.batches import single_image  # few networks have a batch
@@ -83,7 +87,7 @@ def _single(model: Model, session: Session | None) -> Model:
 
 
 def _cut(model: Model, outputs: tuple[str, ...], session: Session | None) -> Model:
-    """Returns the model with a file that ends at `outputs`."""
+    """Returns the model with a file that ends at `outputs` (names of tensors or layers)."""
     from buildtool.plan.cut import end_at  # few networks are cut
 
     def planned() -> list[str]:
@@ -117,7 +121,7 @@ def read_model_file(file: File) -> bytes:
     """Returns the bytes of a model file.
 
     Raises UsageError for a folder and for a file that cannot be read. Raises ModelError for a file of more
-    than MAX_BYTES, and for a kind of file that is known to be no model.
+    than MAX_BYTES bytes, and for a kind of file that is known not to be a model.
     """
     from buildtool.plan.otherfiles import refuse_folder, refuse_other_file  # only needed to read a model
 
@@ -195,7 +199,7 @@ def tflite_file(model: Model, source: Graph | None = None) -> bytes:
 
 
 def is_onnx(path: str) -> bool:
-    """Whether a model file is read as ONNX."""
+    """Returns whether a model file is read as ONNX."""
     return path.lower().endswith(".onnx")
 
 

@@ -1,4 +1,4 @@
-"""What a file is that is given as a model and is of another kind, by its first bytes, and what would help."""
+"""Recognises by its first bytes a file that is given as a model but is of another kind; says what helps."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from buildtool.base.errors import ModelError, UsageError, shown
 
 
 class Kind(NamedTuple):
-    """What a file is, and what the user can do about it."""
+    """A kind of file: what the file is, and what the user can do about it, in words."""
 
     what: str
     help: str
@@ -41,14 +41,14 @@ _STARTS = {
 
 
 def refuse_other_file(data: bytes, path: str) -> None:
-    """Raises ModelError for the bytes of a file that is known to be of another kind."""
+    """Raises ModelError if the bytes of a file are known to be of another kind than a model."""
     kind = _kind(data, path.lower())
     if kind is not None:
         raise ModelError(f"not a .tflite or .onnx file, but {kind.what}", path=path, hint=kind.help)
 
 
 def refuse_folder(path: str, names: Collection[str]) -> NoReturn:
-    """Raises UsageError for a folder with files of these `names`."""
+    """Raises UsageError about a folder that is given as a model. `names`: of the files in it."""
     kind = Kind("a folder", "give the file of a model in it")
     if "saved_model.pb" in names:
         kind = Kind(f"a folder with {_TENSORFLOW.what} (SavedModel)", _TENSORFLOW.help)
@@ -56,7 +56,7 @@ def refuse_folder(path: str, names: Collection[str]) -> NoReturn:
 
 
 def _kind(data: bytes, path: str) -> Kind | None:
-    """Returns the kind of the bytes; None for a model, and where nothing is known about them."""
+    """Returns the kind of a file's bytes; None for a model, and if nothing is known about them."""
     if not data:
         return Kind("an empty file", "convert or download the model again")
     if data.startswith(_ZIP):
@@ -70,7 +70,7 @@ def _kind(data: bytes, path: str) -> Kind | None:
 
 
 def _kind_of_archive(data: bytes) -> Kind:
-    """Returns the kind of a ZIP archive, by the names in it."""
+    """Returns the kind of a ZIP archive, by the names of the files in it."""
     try:
         names = zipfile.ZipFile(io.BytesIO(data)).namelist()
     except (zipfile.BadZipFile, NotImplementedError, ValueError, OverflowError):

@@ -17,11 +17,11 @@ Record = TypeVar("Record", "Buffer", "Overlap")
 class BufferKind(enum.StrEnum):
     """What a buffer in the arena holds."""
 
-    TENSOR = "tensor"
-    RING = "ring"
-    ACCUMULATOR = "accumulator"
-    SCRATCH = "scratch"
-    WEIGHTS = "weights"
+    TENSOR = "tensor"  # a whole tensor
+    RING = "ring"  # the last rows of a tensor, or a window of some of its columns
+    ACCUMULATOR = "accumulator"  # the sums of a global pooling that is fed row by row
+    SCRATCH = "scratch"  # what a kernel needs while it runs
+    WEIGHTS = "weights"  # loaded constants of an operator
     LINES = "lines"  # rows of a tensor inside a group of bands, which the group's next step reads again
     STATE = "state"  # in Plan.states, outside of the arenas
 
@@ -31,8 +31,9 @@ class Scheme(enum.StrEnum):
 
     OPERATOR = "operator"
     H_CACHED = "h-cached"  # keeps columns from one hand-off to the next, and recomputes rows
+    EDGES = "edges"  # the same, but the first and the last step make more rows (see schedule.pace)
     BANDS = "bands"  # keeps columns, and copies the rows that its next step reads again to LINES and back
-    SWAPS = "swaps"  # the same, but these pixels are either in LINES or in a window, which outlasts the step
+    SWAPS = "swaps"  # as BANDS, but a kept pixel is either in LINES or in a window that lasts
     HALO = "halo"  # strips of whole rows, operator by operator; rows that two strips share are recomputed
     BRANCHES = "branches"  # operators keep the rows that are still read; nothing is recomputed
 
@@ -44,8 +45,8 @@ SOURCE = -1  # Step.op of the row source, which delivers rows of the streamed in
 class Step:
     """One kernel call: rows [y0, y1) and columns [x0, x1) of operator `op`'s output.
 
-    For a global pooling in a streamed region they are the part of its input that is added to its
-    accumulators. The last step finishes the pooling.
+    For a global pooling in a streamed region these are the part of its input that the call adds to the
+    pooling's accumulators. The last step finishes the pooling.
     """
 
     op: int
@@ -59,8 +60,9 @@ class Step:
 class Group:
     """Operators (positions in Graph.ops) that run under one scheme, in the graph's order.
 
-    All but the last one feed others of the group. `rows_per_step`: rows of the last operator's output
-    per step (0: all rows). `hand_off`: pixels of such a row per call (0: the whole row).
+    All but the last operator feed others of the group. `rows_per_step`: rows of the last operator's output
+    per step (0: all rows). `hand_off`: how many pixels of such a row the operators make before the next part
+    of the row (0: the whole row).
     """
 
     ops: tuple[int, ...]
@@ -70,13 +72,13 @@ class Group:
 
     @property
     def in_bands(self) -> bool:
-        """Whether it keeps the rows that its steps share in LINES, in either way."""
+        """Returns whether the group keeps rows from step to step in LINES, by copies or by swaps."""
         return self.scheme in (Scheme.BANDS, Scheme.SWAPS)
 
 
 @dataclass(frozen=True)
 class Region:
-    """A chain of groups with row rings between them. Tensors between regions are whole.
+    """A chain of groups, with row rings (line buffers) between the groups. Tensors between regions are whole.
 
     A region is streamed unless it is a single operator that runs over all rows in one step.
     """
@@ -85,23 +87,26 @@ class Region:
 
     @property
     def ops(self) -> tuple[int, ...]:
-        """Its operators, in order."""
+        """Returns its operators, in order."""
         return tuple(op for group in self.groups for op in group.ops)
 
     @property
     def is_streamed(self) -> bool:
-        """Whether it runs row by row."""
+        """Returns whether the region runs row by row."""
         return len(self.groups) > 1 or any(group.rows_per_step for group in self.groups)
 
 
 @dataclass(frozen=True)
 class Buffer:
-    """A piece of the arena.
+    """A piece of the arena, or of the memory for states.
 
-    `tensors` are the graph's tensors that share it (a RESHAPE's two sides), empty for scratch.
-    It is live from the start of step `first` to the end of step `last`, counted over the whole plan.
-    `size` and `offset` are in bytes. A RING holds the last `rows` rows of its tensor (0: the whole
-    tensor), and of these the last `columns` columns (0: all).
+    kind: what it holds.
+    tensors: the graph's tensors that share it (a RESHAPE's two sides); empty for scratch.
+    size, offset: in bytes.
+    first, last: it is live from the start of step `first` to the end of step `last`, counted over the whole
+        plan.
+    rows, columns: a RING holds the last `rows` rows of its tensor (0: the whole tensor), and of these the
+        last `columns` columns (0: all).
     """
 
     kind: BufferKind
@@ -116,7 +121,7 @@ class Buffer:
     op: int = -1  # the operator that scratch or accumulators serve
 
     def touches(self, other: Buffer) -> bool:
-        """Whether both have bytes in common at their offsets."""
+        """Returns whether both buffers have bytes in common at their offsets."""
         return self.offset < other.offset + other.size and other.offset < self.offset + self.size
 
 
@@ -145,12 +150,13 @@ def replace_numbers(record: Record, **fields: int) -> Record:
 class Load:
     """A copy of the constants of operator `op` into the arena before the operator reads them.
 
-    `buffer`: position in Plan.buffers of the WEIGHTS buffer. The copy begins with that buffer's first step.
-    `size`: bytes of all constants of the operator.
-    `channels`: output channels per copy (0: all). The operator computes these channels of its whole output.
-    `slots`: parts that the buffer holds. With two, one is filled while the operator reads the other.
-    `by_turns`: the constants are copied anew each time that the operator's group runs, as long as the
-    buffer lives: see `plan.schedule.timeline`.
+    buffer: position in Plan.buffers of the WEIGHTS buffer. The copy begins with that buffer's first step.
+    size: bytes of all constants of the operator.
+    channels: output channels per copy (0: all). The operator computes these channels of its whole output.
+    slots: how many copies the buffer holds. With two, one is filled while the operator reads the other.
+    by_turns: whether the constants are copied anew each time that the operator's group runs, as long as the
+        buffer lives (see `plan.schedule.timeline`).
+
     In a streamed region an operator may have several loads, each with its own buffer. It reads the one that
     began last.
     """
@@ -179,7 +185,7 @@ class Move:
 class Removed:
     """Channels of a tensor that are not computed: they are constant, or nothing reads them.
 
-    `tensor` is the tensor's number in the rewritten network with all channels.
+    `tensor` is the tensor's number in the rewritten network that still has all channels.
     """
 
     tensor: int
@@ -190,7 +196,9 @@ class Removed:
 class Narrowed:
     """An operator whose weights the weight image stores in four bits (see `WeightedAttrs`).
 
-    `op` is its position in the rewritten network, in the order of the file.
+    op: its position in the rewritten network, in the order of the file.
+    expanded: how many output channels are expanded to bytes at a time, before the kernel computes them.
+    stored: bytes that the weight image has for the operator.
     """
 
     op: int
@@ -241,16 +249,16 @@ class Plan:
 
     @property
     def state_bytes(self) -> int:
-        """Aligned bytes of the state that lives between invokes, outside of the arenas."""
+        """Returns the aligned bytes of the state that lives between invokes, outside of the arenas."""
         end = max((b.offset + b.size for b in self.states), default=0)
         return -(-end // self.alignment) * self.alignment
 
     @property
     def arenas(self) -> tuple[int, ...]:
-        """Bytes of each arena, in the order of `Board.holders`."""
+        """Returns the bytes of each arena, in the order of `Board.holders`."""
         return (self.second_at, self.arena_bytes - self.second_at) if self.second_at else (self.arena_bytes,)
 
     @property
     def f(self) -> float:
-        """The plan's multiply-accumulates divided by those of the network run layer by layer."""
+        """Returns the plan's multiply-accumulates divided by those of the network run layer by layer."""
         return self.macs / self.macs_layerwise if self.macs_layerwise else 1.0

@@ -14,7 +14,7 @@ from buildtool.graph.onnx.interface import order_input, order_output
 from buildtool.graph.onnx.reader import open_file
 from buildtool.graph.onnx.windows import NHWC
 from buildtool.graph.tflite.flat import FlatFile, RawTensor
-from buildtool.graph.tflite.reader import computes_in_floats, computes_in_integers, damage_told
+from buildtool.graph.tflite.reader import computes_in_floats, computes_in_integers, report_damage
 from buildtool.graph.types import DType, Tensor
 from buildtool.plan.models import Model, is_onnx
 
@@ -26,11 +26,12 @@ _FLOAT_ONE = "quantise the float network that it was made from"
 
 @dataclass(frozen=True)
 class FloatNetwork:
-    """A float network. `kind` is the kind of its file.
+    """A float network. `kind`: the kind of its file.
 
-    `inputs` are tensors in the order of dimensions that data sets have. `orders` has a permutation for each:
-    that order to the file's. `moved` says for each output whether its channels come first in the file, if it
-    has 4 dimensions, and last in the quantised network.
+    `inputs`: tensors in the order of dimensions that data sets have.
+    `orders`: for each input, the permutation from that order to the file's.
+    `moved`: for each output, whether the quantised network has its channels last, and the file has them
+    first. This applies if the output has 4 dimensions.
     """
 
     kind: str
@@ -39,14 +40,17 @@ class FloatNetwork:
     moved: tuple[bool, ...] = ()
 
     def to_file(self, arrays: Sequence[Array]) -> list[Array]:
-        """Returns the arrays of an input in the file's order of dimensions."""
+        """Returns arrays, one for each network input, in the file's order of dimensions."""
         return [
             np.ascontiguousarray(np.transpose(array, order))
             for array, order in zip(arrays, self.orders, strict=True)
         ]
 
     def from_file(self, outputs: Sequence[Array]) -> list[Array]:
-        """Returns the outputs in the order of dimensions that the quantised network has."""
+        """Returns the outputs with their dimensions in the order that the quantised network has.
+
+        `outputs`: those of the float network, in the file's order of dimensions.
+        """
         if not self.moved:
             return list(outputs)
         pairs = zip(outputs, self.moved, strict=True)
@@ -54,10 +58,10 @@ class FloatNetwork:
 
 
 def read_float(model: Model) -> FloatNetwork:
-    """Returns what a file's float network takes and gives. Refuses networks that are not float."""
+    """Returns the inputs and outputs of a file's float network. Refuses networks that are not float."""
     if is_onnx(model.path):
         return _read_onnx(model)
-    with damage_told(model.path):
+    with report_damage(model.path):
         return _read_tflite(FlatFile(model.data, outside=True))
 
 
@@ -74,7 +78,7 @@ def _read_tflite(file: FlatFile) -> FloatNetwork:
 
 
 def _convert(raw: RawTensor) -> Tensor:
-    """Returns an input as a tensor. Refuses types that no data set has, and open shapes."""
+    """Returns a network input as a tensor. Refuses types that data sets do not have, and open shapes."""
     if raw.dynamic:
         hint = "re-export with a fixed input shape"
         raise UnsupportedError("the shape is only known at run time", tensor=raw.name, hint=hint)

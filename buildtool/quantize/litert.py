@@ -1,4 +1,4 @@
-"""A float .tflite network in LiteRT, and its quantisation by ai-edge-quantizer. Runs in the child process."""
+"""Runs a float .tflite network in LiteRT, and quantises it by ai-edge-quantizer, in the child process."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NARROW = {_TYPE.INT8: np.int8, _TYPE.FLOAT16: np.float16}  # types of weights t
 
 
 class Network:
-    """The network, with float32 weights and a signature, which the quantizer needs."""
+    """A network with float32 weights and a signature, which the quantizer needs."""
 
     def __init__(self, data: bytes, activations: str) -> None:
         model = unpack(data)
@@ -49,7 +49,7 @@ class Network:
         return f"ai-edge-quantizer {version('ai-edge-quantizer')}, LiteRT {ai_edge_litert.__version__}"
 
     def run(self, arrays: Sequence[Array]) -> list[Array]:
-        """Returns the outputs for the arrays of an input."""
+        """Returns the network's outputs for one input; `arrays` has an array for each network input."""
         interpreter = self._interpreter
         interpreter.reset_all_variables()
         for about, array in zip(interpreter.get_input_details(), arrays, strict=True):
@@ -58,9 +58,9 @@ class Network:
         return [interpreter.get_tensor(about["index"]) for about in interpreter.get_output_details()]
 
     def quantise(self, samples: Iterable[Sequence[Array]]) -> bytes:
-        """Returns the quantised file. Ranges are the least and the greatest value of all samples.
+        """Returns the quantised file. A tensor's range is the least and the greatest value in all samples.
 
-        The quantizer's own average would depend on the samples' order.
+        By default, the quantizer would average the ranges, and the result would depend on the samples' order.
         """
         work = quantizer.Quantizer(self._data, _RECIPES[self._activations]())
         calibrator = Calibrator(self._data, num_threads=1, qsv_update_func=min_max_update)
@@ -86,20 +86,21 @@ def check_constants(model: Any) -> None:
 def check_ranges(ranges: Mapping[str, Mapping[str, Any]]) -> None:
     """Raises UnsupportedError if a tensor's values are too far apart for a float32 scale.
 
-    The quantizer leaves values beyond 3e38 out. If a tensor has no others, its ends are in the wrong order.
+    The quantizer ignores values beyond 3e38. If a tensor has only such values, the least one is above the
+    greatest one.
     """
     for name, ends in ranges.items():
         low, high = (np.asarray(ends.get(end, 0), np.float64) for end in ("min", "max"))
-        apart = high - low
-        if not ((apart >= 0) & (apart <= np.finfo(np.float32).max)).all():
+        span = high - low
+        if not ((span >= 0) & (span <= np.finfo(np.float32).max)).all():
             text = f"the values of '{name}' are too large, or too far apart, for a scale of float32"
             raise UnsupportedError(text)
 
 
 def unpack(data: bytes) -> Any:
-    """Returns the tables of a file as objects. Values that lie behind the flatbuffer become part of it.
+    """Returns a file's tables as objects. Values that lie behind the flatbuffer are moved into it.
 
-    The quantizer writes files of more than 256 KiB that way.
+    The quantizer writes files of more than 256 KiB with such values.
     """
     model = schema.ModelT.InitFromPackedBuf(data, 0)
     for buffer in model.buffers:
@@ -110,7 +111,7 @@ def unpack(data: bytes) -> Any:
 
 
 def pack(model: Any) -> bytes:
-    """Returns the file of a model, without values that nothing reads any more."""
+    """Returns the file of a model. Values that no tensor or metadata uses any more are left out."""
     tensors = [tensor for graph in model.subgraphs for tensor in graph.tensors]
     used = {one.buffer for one in (*tensors, *(model.metadata or []))}
     for number, buffer in enumerate(model.buffers):
@@ -123,10 +124,10 @@ def pack(model: Any) -> bytes:
 
 
 class _Builder(flatbuffers.Builder):  # type: ignore[misc]  # the package has no types
-    """Aligns the values of constants, as the schema demands and the generated code does not."""
+    """A builder that aligns the values of constants, as the schema demands. The generated code does not."""
 
     def StartVector(self, size: int, count: int, alignment: int) -> int:
-        """Begins a vector; those of bytes are constants."""
+        """Begins a vector. A vector of bytes is aligned, as it may be a constant."""
         return int(super().StartVector(size, count, BUFFER_ALIGNMENT if size == 1 else alignment))
 
 
@@ -135,7 +136,7 @@ def _text(name: bytes | str) -> str:
 
 
 def find_signature(model: Any) -> Any:
-    """Returns the signature of the first subgraph, which gets one if it has none for all its inputs."""
+    """Returns a signature of the first subgraph that names all its inputs; adds one if there is none."""
     graph = model.subgraphs[0]
     inputs = {int(t) for t in graph.inputs}
     for signature in model.signatureDefs or []:
@@ -156,9 +157,9 @@ def _name_tensor(name: str, tensor: int) -> Any:
 
 
 def widen_weights(model: Any) -> None:
-    """Turns weights of int8 and float16 into the float32 values that they stand for, in the first subgraph.
+    """Converts int8 and float16 weights of the first subgraph to the float32 values that they represent.
 
-    A DEQUANTIZE of such weights goes.
+    DEQUANTIZEs of such weights are removed.
     """
     graph = model.subgraphs[0]
     for one in model.operatorCodes:  # old files fill only the deprecated field
@@ -189,7 +190,7 @@ def _is_constant(model: Any, tensor: Any) -> bool:
 
 
 def _widen(model: Any, tensor: Any) -> None:
-    """Makes a constant float32, if its type is one of _NARROW."""
+    """Converts a constant to float32 if its type is in _NARROW."""
     if tensor.type not in _NARROW or not _is_constant(model, tensor):
         return
     quant = tensor.quantization

@@ -1,4 +1,4 @@
-"""How far the outputs of a quantised network are from those of the float network."""
+"""Measures how far the outputs of a quantised network are from those of the float network."""
 
 from __future__ import annotations
 
@@ -20,7 +20,15 @@ Array = npt.NDArray[np.generic]
 
 @dataclass
 class _Sums:
-    """Sums over all elements of an output and all inputs; `signal` and `noise` are sums of squares."""
+    """Sums over all elements of one output, and over all inputs for which the networks have run.
+
+    `elements`: the number of these elements.
+    `largest`: the largest magnitude of the float network's output.
+    `max_abs`: the largest magnitude of an error.
+    `total_abs`: the sum of the magnitudes of all errors.
+    `signal`: the sum of squares of the float network's output.
+    `noise`: the sum of squares of the errors.
+    """
 
     elements: int = 0
     largest: float = 0.0
@@ -30,17 +38,17 @@ class _Sums:
     noise: float = 0.0
 
     def add(self, exact: npt.NDArray[np.float64], near: npt.NDArray[np.float64]) -> None:
-        """Adds an input's output."""
-        apart = np.abs(near - exact)
+        """Adds the output for one input: `exact` of the float network, `near` of the quantised one."""
+        errors = np.abs(near - exact)
         self.elements += exact.size
         self.largest = max(self.largest, float(np.abs(exact).max()))
-        self.max_abs = max(self.max_abs, float(apart.max()))
-        self.total_abs += float(apart.sum())
+        self.max_abs = max(self.max_abs, float(errors.max()))
+        self.total_abs += float(errors.sum())
         self.signal += float(np.square(exact).sum())
-        self.noise += float(np.square(apart).sum())
+        self.noise += float(np.square(errors).sum())
 
     def answer(self, name: str) -> OutputError:
-        """Returns the figures for an answer."""
+        """Returns the figures of the output `name` as a part of the answer."""
         has_ratio = self.signal > 0 and self.noise > 0
         return {
             "name": name,
@@ -55,8 +63,10 @@ class _Sums:
 class Losses:
     """Compares both networks, input by input.
 
-    `outputs` are the quantised network's. `scores` is the position of the one with the classes (None: there
-    is none, and `why` says so). `labels` has the class of each input, or is empty.
+    `outputs`: the quantised network's outputs.
+    `scores`: the position of the output with the scores of classes; None if there is none, and `why` says
+    why.
+    `labels`: the class of each input, or empty.
     """
 
     outputs: tuple[Tensor, ...]
@@ -67,22 +77,24 @@ class Losses:
     _guesses: list[tuple[int, int]] = field(default_factory=list)  # of the float and of the quantised network
 
     def add(self, exact: Sequence[Array], near: Sequence[Array]) -> None:
-        """Adds the outputs of both networks for an input; the quantised ones are integers."""
+        """Adds the outputs of both networks for one input. Those of the quantised network are integers."""
         self._sums = self._sums or [_Sums() for _ in self.outputs]
         if len(exact) != len(near):
             raise ToolError(f"the quantised network has {len(near)} outputs, the float one {len(exact)}")
-        for tensor, sums, right, got in zip(self.outputs, self._sums, exact, near, strict=True):
-            if right.size != got.size:
-                text = f"the output has the shape {right.shape}, and {got.shape} in the quantised network"
+        for tensor, sums, expected, actual in zip(self.outputs, self._sums, exact, near, strict=True):
+            if expected.size != actual.size:
+                text = (
+                    f"the output has the shape {expected.shape}, and {actual.shape} in the quantised network"
+                )
                 raise ToolError(text, tensor=tensor.name)
-            if not np.isfinite(right).all():
+            if not np.isfinite(expected).all():
                 raise ToolError("the float network's output is not finite", tensor=tensor.name)
-            sums.add(right.astype(np.float64).reshape(-1), real_values(got, tensor).reshape(-1))
+            sums.add(expected.astype(np.float64).reshape(-1), real_values(actual, tensor).reshape(-1))
         if self.scores is not None:
             self._guesses.append((prediction(exact[self.scores]), prediction(near[self.scores])))
 
     def answer(self) -> LostAccuracy:
-        """Returns the figures for an answer."""
+        """Returns the figures as a part of the answer."""
         floats, quantised = ([pair[side] for pair in self._guesses] for side in (0, 1))
         return {
             "float": self._top1(floats) if self._guesses else None,
@@ -100,7 +112,7 @@ class Losses:
 
 
 def real_values(array: Array, tensor: Tensor) -> npt.NDArray[np.float64]:
-    """Returns the real values of quantised integers; other values as they are."""
+    """Returns the real values of an output: it dequantises integers, and keeps other values."""
     if tensor.quant is None:
         return array.astype(np.float64)
     return (array.astype(np.float64) - tensor.quant.zero_point) * tensor.quant.scale

@@ -1,4 +1,4 @@
-"""A float ONNX network in onnxruntime, and its quantisation by onnxruntime. Runs in the child process."""
+"""Runs a float ONNX network in onnxruntime, and quantises it by onnxruntime, in the child process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Array = npt.NDArray[np.generic]
 
 
 class Network:
-    """The network, for one input at a time."""
+    """A float network that is run for one input at a time."""
 
     def __init__(self, data: bytes, activations: str) -> None:
         model = parse_model(data)
@@ -40,11 +40,14 @@ class Network:
         return f"onnxruntime {onnxruntime.__version__}"
 
     def run(self, arrays: Sequence[Array]) -> list[Array]:
-        """Returns the outputs for the arrays of an input."""
+        """Returns the network's outputs for one input; `arrays` has an array for each network input."""
         return list(self._session.run(None, dict(zip(self._names, arrays, strict=True))))
 
     def quantise(self, samples: Iterable[Sequence[Array]]) -> bytes:
-        """Returns the quantised file (QDQ). Ranges are the least and the greatest value of all samples."""
+        """Returns the quantised file (QDQ).
+
+        A tensor's range is from the least to the greatest value in all samples.
+        """
         with tempfile.TemporaryDirectory() as name:
             float_file, prepared, result = (
                 Path(name, f"{step}.onnx") for step in ("float", "prepared", "int8")
@@ -64,11 +67,11 @@ class Network:
 
 
 class _Reader(quantization.CalibrationDataReader):  # type: ignore[misc]  # the package has no types
-    """Gives the samples one by one."""
+    """Gives onnxruntime the samples one by one."""
 
     def __init__(self, samples: Iterator[dict[str, Array]]) -> None:
         self._samples = samples
 
     def get_next(self) -> Any:
-        """Returns the next sample; None after the last one."""
+        """Returns the next sample, None after the last one."""
         return next(self._samples, None)

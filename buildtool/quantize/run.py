@@ -57,14 +57,14 @@ _WIDE_ONNX = "buildtool reads no .onnx files with 16-bit activations"
 
 
 def quantized(request: Quantize, session: Session) -> QuantizeAnswer:
-    """The answer to a `quantize` request."""
+    """Answers a `quantize` request."""
     session.tell("reading the network")
     model = load_model(request.model)
     network = read_float(model)
     if network.kind == "onnx" and request.activations is not Activations.INT8:
         raise UsageError(_WIDE_ONNX, option="activations", hint=suggest(activations=None))
     if request.board is not None:
-        load_board(request.board)  # a wrong name is told before the work
+        load_board(request.board)  # a wrong name is reported before the work begins
     samples = _open_samples(request, network)
     with _quantiser(model, network, request.activations) as (child, versions):
         data = _quantise(child, network, samples, session)
@@ -99,19 +99,23 @@ def quantized(request: Quantize, session: Session) -> QuantizeAnswer:
 
 @dataclass(frozen=True)
 class _Samples:
-    """A data set; the positions of the inputs that were chosen, and of those that decide the scales."""
+    """A data set, and which of its inputs are used.
+
+    `chosen`: the positions of the inputs on which the networks are compared.
+    `calibrating`: the positions of the inputs that determine the scales.
+    """
 
     data_set: DataSet
     chosen: list[int]
     calibrating: list[int]
 
     def read(self, at: int) -> list[Array]:
-        """Returns the arrays of the input at a position."""
+        """Returns the input at position `at`, an array for each network input."""
         return self.data_set.read(at)
 
 
 def _open_samples(request: Quantize, network: FloatNetwork) -> _Samples:
-    """Opens the data set, or makes one of random values."""
+    """Returns the data set of the request, or one of random values."""
     if request.data is None:
         everything = list(range(RANDOM))
         return _Samples(_make_random(network.inputs, request.seed), everything, everything)
@@ -175,7 +179,7 @@ def _quantise(child: Child, network: FloatNetwork, samples: _Samples, session: S
 
 
 def _read_result(result: File, model: Model, session: Session) -> Network:
-    """Returns the quantised network; UnsupportedError if buildtool does not read it."""
+    """Returns the quantised network. Raises UnsupportedError if buildtool does not support it."""
     try:
         return load_network(result, session)
     except BuildtoolError as error:
@@ -190,7 +194,10 @@ def _read_result(result: File, model: Model, session: Session) -> Network:
 def _compare(
     data: Data, made: Network, samples: _Samples, network: FloatNetwork, child: Child, session: Session
 ) -> tuple[LostAccuracy, str]:
-    """Runs both networks on the chosen inputs. Returns what was lost, and what computed the quantised one."""
+    """Runs both networks on the chosen inputs. Returns (lost accuracy, what ran the quantised one, as text).
+
+    `made`: the quantised network. `network`: the float network, which runs in the child process `child`.
+    """
     graph, data_set, path = made.graph, samples.data_set, data.wanted.file.path
     inputs = [graph.tensors[t] for t in graph.inputs]
     outputs = tuple(graph.tensors[t] for t in graph.outputs)
@@ -217,7 +224,7 @@ def _compare(
 
 
 def _plan(result: File, board: Named, session: Session) -> PlannedAtOnce:
-    """Plans the quantised network for a board."""
+    """Returns a plan of the quantised network for a board."""
     name = load_board(board).name
     try:
         planned = plan_model(result, board, PlanOptions(), session)

@@ -1,11 +1,11 @@
-"""The child process that runs a float network and quantises it: the only place that loads the libraries.
+"""The child process that runs a float network and quantises it: the only place that loads these libraries.
 
 Messages are tuples that begin with a word:
 
     open      kind of file, its bytes, the type of activations  ->  versions of the libraries
-    run       the arrays of an input                             ->  the arrays of the outputs
-    sample    the arrays of an input, to calibrate with          ->  None
-    quantise                                                     ->  the bytes of the quantised file
+    run       an array for each network input                   ->  an array for each output
+    sample    an array for each network input, for calibration  ->  None
+    quantise                                                    ->  the bytes of the quantised file
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MODULES = {
 
 
 class Engine(Protocol):
-    """A float network in a library that runs and quantises it."""
+    """The interface of a library that runs a float network and quantises it."""
 
     def __init__(self, data: bytes, activations: str) -> None: ...
 
@@ -40,19 +40,19 @@ class Engine(Protocol):
         """The names and versions of the libraries."""
 
     def run(self, arrays: Sequence[Array]) -> list[Array]:
-        """Returns the outputs for the arrays of an input."""
+        """Returns the network's outputs for one input; `arrays` has an array for each network input."""
 
     def quantise(self, samples: Iterable[Sequence[Array]]) -> bytes:
-        """Returns the quantised file; `samples` decide the scales of the activations."""
+        """Returns the quantised file; `samples` determine the scales of the activations."""
 
 
 def _work(source: IO[bytes], sink: IO[bytes]) -> None:
-    """Answers the messages of the parent process until it closes its end."""
+    """Answers the messages of the parent process until the parent closes its end of the pipe."""
     engine: Engine
     package = ""
 
     def samples(first: Sequence[Array]) -> Iterator[Sequence[Array]]:
-        """Yields the samples of the messages until `quantise`."""
+        """Yields the sample `first` and those of the following messages, up to the message `quantise`."""
         yield first
         answer(sink, True, None)
         while (message := pickle.load(source))[0] == "sample":

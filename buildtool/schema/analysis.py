@@ -28,7 +28,7 @@ class NetworkFacts(TypedDict):
     """Facts of a network that do not depend on a board.
 
     `kinds` maps each kind of operator to its count. `live_bound_bytes` is the largest sum of tensors that are
-    live at once. That is while `live_bound_operator` runs; `live_bound_layer` is its short name.
+    live at once, while `live_bound_operator` runs; `live_bound_layer` is the short name of this operator.
     """
 
     operators: int
@@ -62,12 +62,14 @@ class NeedAnswer(TypedDict):
 
 
 class Counted(TypedDict):
-    """How the bytes of a verdict were counted.
+    """How the bytes of a verdict were counted. `how` is one of four words:
 
-    `how` is one of four words. linked: the test firmware was linked, and each byte is exact. bound: an upper
-    limit of the linked firmware, from recorded sizes. estimated: from the sizes of another core, as this
-    core's compiler is not known. uncounted: arena, stack and weights only. `compiler` made the code. `note`
-    says why nothing was linked.
+    - linked: the test firmware was linked, and each byte is exact.
+    - bound: an upper limit of the linked firmware, from recorded sizes.
+    - estimated: from the sizes of another core, as this core's compiler is not known.
+    - uncounted: only arena, stack and weights are counted.
+
+    `compiler` made the code. `note` says why nothing was linked.
     """
 
     how: str
@@ -93,9 +95,11 @@ class Left(TypedDict):
 class Cure(Price):
     """Options with which the network fits, and the figures of the plan that they give.
 
-    `settings` maps each option to its new value (null: leave the option out). `board` is the board with these
-    options. `cost` includes the waits of reads and writes for the arena's memories. `cost_ratio` is this cost
-    over that of the original plan. It is null on another board. `left` has the unused bytes of each memory.
+    - `settings`: each option with its new value (null: leave the option out).
+    - `board`: the board on which it fits.
+    - `cost`: includes the waits of reads and writes for the arena's memories.
+    - `cost_ratio`: this cost over that of the original plan; null on another board.
+    - `left`: the unused bytes of each memory.
     """
 
     settings: dict[str, Value]
@@ -110,16 +114,19 @@ class Cure(Price):
 class Verdict(Price):
     """Whether the test firmware of a network, with the plan that is made for it, fits a board.
 
-    `binds` is the fullest memory, relative to its size. `binding_operator` is the operator with the most
-    live bytes, which are `binding_bytes`; `binding_layer` is its short name. `cost` is in `cost_unit`:
-    cycles, issues or instructions. `floats` is null without operators of float32, `removed` if all
-    channels are computed, `four_bits` if no weights are stored in four bits.
-
-    `cures` and `smaller` are there where the request names one or two boards.
-    `cures` has up to three ways to make the network fit, the cheapest first. Each is planned and counted.
-    `smaller` is the next smaller plan of a network that fits, and `smallest` the plan with the least
-    memory, if it is another one. `advice` has further help where it does not fit. `stack` is null where
-    nothing is recorded for the core.
+    - `stack`: null if nothing is recorded for the core.
+    - `cost_unit`: the unit of `cost`: cycles, issues or instructions.
+    - `floats`: null without operators of float32.
+    - `removed`: null if all channels are computed.
+    - `four_bits`: null if no weights are stored in four bits.
+    - `binding_operator`: the operator with the most live bytes, which are `binding_bytes`; `binding_layer` is
+      its short name.
+    - `binds`: the fullest memory, relative to its size.
+    - `cures`: up to three settings that make the network fit, the cheapest first. Each is planned and
+      counted. Only requests for one or two boards have them.
+    - `smaller`: for the same requests, the next smaller plan of a network that fits; `smallest` is the plan
+      with the least memory, if it is another one.
+    - `advice`: further help for a network that does not fit.
     """
 
     board: str
@@ -171,10 +178,12 @@ class AnalysisAnswer(TypedDict):
 class NetworkAnswer(TypedDict):
     """The memory figures of a network without a board.
 
-    `order_status` is None unless the operators were reordered. `total_bytes` is the sum of all values,
-    without sharing memory. `live_bound_bytes` is a lower bound: the bytes that are live at once, at the layer
-    `live_bound_layer`. `planned_bytes` is the height of a placement (None: there are too many values to
-    place). `ratio` is `live_bound_bytes` over `total_bytes`.
+    - `order_status`: None unless the operators were reordered.
+    - `total_bytes`: the sum of all values, without sharing memory.
+    - `live_bound_bytes`: a lower bound for the memory: the bytes that are live at once, at
+      `live_bound_layer`.
+    - `planned_bytes`: the height of a placement (None: there are too many values to place).
+    - `ratio`: `live_bound_bytes` over `total_bytes`.
     """
 
     model: str

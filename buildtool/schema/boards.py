@@ -6,7 +6,7 @@ from typing import TypedDict, final
 
 
 class NamedBytes(TypedDict):
-    """The bytes of a named thing: a section, an input, or a part of a memory's content."""
+    """The number of bytes of a section, an input, or a part of a memory's content."""
 
     name: str
     bytes: int
@@ -15,9 +15,10 @@ class NamedBytes(TypedDict):
 class Price(TypedDict):
     """What a plan needs and costs.
 
-    `kept_bytes` of state are kept from hop to hop; the option `ram` limits them together with the arena. `f`
-    is the plan's work over the network's own work. `estimated_ms` is the cost at the board's clock. It is
-    null where costs are not times or the clock is not known.
+    - `kept_bytes`: bytes of state that a network on a moving window keeps from invoke to invoke; the option
+      `ram` limits them together with the arena.
+    - `f`: the plan's work over the network's own work.
+    - `estimated_ms`: the cost at the board's clock; null if costs are not times or the clock is not known.
     """
 
     arena_bytes: int
@@ -45,12 +46,14 @@ class Estimate(TypedDict):
 class Loading(TypedDict):
     """How constants are loaded from slow flash into the arena.
 
-    `bytes` is the sum of all loads, for this many `operators`. `again` counts the operators of streamed
-    regions whose constants are loaded more than once, which adds `again_bytes`. `in_slices` counts the
-    operators whose constants are loaded in slices of output channels. `ahead` counts the operators whose
-    loading begins before their region. `fullest_without` is the live bytes of the fullest step without the
-    load buffers. `bind` says whether these buffers make the arena larger, and `largest` is the bytes of the
-    largest one.
+    - `bytes`: the sum of all loads, for this many `operators`.
+    - `again`: the number of operators of streamed regions whose constants are loaded more than once, which
+      adds `again_bytes`.
+    - `in_slices`: the number of operators whose constants are loaded in slices of output channels.
+    - `ahead`: the number of operators whose loading begins before their region.
+    - `fullest_without`: live bytes of the fullest step without the buffers of loads.
+    - `bind`: whether these buffers make the arena larger.
+    - `largest`: bytes of the largest one of these buffers.
     """
 
     bytes: int
@@ -79,10 +82,13 @@ class BoardFacts(TypedDict):
 class LevelAnswer(TypedDict):
     """How close a run was to the real board; `level_text` is the same in a few words, for headlines.
 
-    `level` is one of these words. "host": the same C, compiled for this machine. "model": the same, with a
-    model of the chip's own operations. "compiled": compiled by the chip's own compiler, not run. "emulator":
-    the chip's own code in an emulator of the instruction set. "simulator": in the maker's simulator of the
-    chip. "board": on a board.
+    `level` is one of these words:
+    - "host": the emitted C, compiled for this machine.
+    - "model": the emitted C, compiled for this machine, with a model of the chip's own operations.
+    - "compiled": compiled by the chip's own compiler, but not run.
+    - "emulator": the chip's own code in an emulator of the instruction set.
+    - "simulator": the chip's own code in the maker's simulator of the chip.
+    - "board": the chip's own code on a board.
     """
 
     level: str
@@ -177,7 +183,10 @@ class ZooFile(TypedDict):
 
 
 class FailedCase(TypedDict):
-    """The first network on which a kernel failed, as a file; `options` are for `buildtool validate`."""
+    """The first network on which a kernel failed, as a file.
+
+    `text` says what failed. `options` are for `buildtool validate`.
+    """
 
     name: str
     text: str
@@ -188,9 +197,11 @@ class FailedCase(TypedDict):
 class CheckedKernel(TypedDict):
     """A kernel that was checked on a board.
 
-    `cases` is the number of networks that were run. `among` is how many of these ran the kernel among others,
-    with little memory. `values` is the number of different output values that were compared. `reached` says
-    whether the board picks the kernel for any network. `failed` is None where all values were equal.
+    - `cases`: the number of networks that were run.
+    - `among`: the number of these networks in which the kernel ran among other operators, with little memory.
+    - `values`: the number of different output values that were compared.
+    - `reached`: whether the board picks the kernel for any network.
+    - `failed`: None if all values were equal.
     """
 
     board: str

@@ -8,7 +8,9 @@ from buildtool.schema.boards import BoardFacts, LevelAnswer, NamedBytes
 
 
 class Place(TypedDict):
-    """A file or folder: `path` (POSIX) below a root of the answer, or an absolute path where `root` is ""."""
+    """A file or folder: `path` below the folder that `root` names (POSIX), or an absolute path (`root` is
+    "").
+    """
 
     root: str
     path: str
@@ -17,7 +19,7 @@ class Place(TypedDict):
 class Source(TypedDict):
     """A file to compile, and the name of its object below the group's folder.
 
-    `reads` are files that it reads in another way than by #include.
+    `reads` are files that it reads by other directives than #include.
     """
 
     file: Place
@@ -40,7 +42,8 @@ class SourceGroup(TypedDict):
 class SerialPort(TypedDict):
     """The driver of a board's serial port, with the functions of `wire.h`, for applications.
 
-    `flags` are the macros of the driver, and WIRE_CORE_HZ, the clock of the core. They go after `cflags`.
+    `flags` are the macros of the driver, and WIRE_CORE_HZ, the clock of the core; in a command line they
+    follow `cflags`.
     """
 
     flags: list[str]
@@ -49,18 +52,20 @@ class SerialPort(TypedDict):
 
 
 class Tools(TypedDict):
-    """Compiler and archiver; each word of a command line is one element.
+    """Compiler and archiver. Each word of a command line is one element of a list.
 
     The commands are: compile: cc cflags -I... -c SOURCE -o OBJECT; archive: ar arflags LIBRARY OBJECTS; link:
-    cc cflags OBJECTS LIBRARY ldflags -o IMAGE. `incbin` is the flag before a folder in which the assembler
-    looks for included binary files. `map` is the flag before the file to which the linker writes its map.
+    cc cflags OBJECTS LIBRARY ldflags -o IMAGE.
 
-    `cflags` includes `exact`, `core` and `defines`, which serve a compiler that has flags of its own. `exact`
-    are the flags that give the reference's bytes and suit the headers of libraries. `core` are the flags that
-    select the core. `defines` (NAME or NAME=VALUE) tell the kernels about the core.
-
-    `renames` is the flag before FOLDER=NAME in a build for a debugger. It gives source folders names that do
-    not depend on this machine ("": not needed).
+    - `cflags`: all flags of the board's compiler. It includes the three lists below, which are also needed by
+      any other compiler.
+    - `exact`: the flags that give the reference's bytes and suit the headers of libraries.
+    - `core`: the flags that select the core.
+    - `defines`: NAME or NAME=VALUE; they tell the kernels about the core.
+    - `incbin`: the flag before a folder in which the assembler looks for included binary files.
+    - `map`: the flag before the file to which the linker writes its map.
+    - `renames`: the flag before FOLDER=NAME in a build for a debugger. It gives source folders names that do
+      not depend on this machine ("": not needed).
     """
 
     name: str
@@ -81,11 +86,13 @@ class Tools(TypedDict):
 class NetworkFiles(TypedDict):
     """The names of the files that are made of a network.
 
-    The request `emit` makes the `emitted` files. The build and its commands make the others. `binaries` are
-    the requested files for flash. `weights` is the weight image and `kernels` a list of the kernels' objects
-    that the network needs, one per line: both are emitted files. `apart` says whether the weight image lies
-    in a memory of its own. Then the build should give the flag `reserve` to the assembly, and put the weight
-    image at the address of `symbol`. New weights then need no new link.
+    - `emitted`: files that the request `emit` makes. The build and its commands make the others.
+    - `binaries`: the requested files for flash.
+    - `weights`: the weight image, an emitted file.
+    - `kernels`: a list of the kernels' objects that the network needs, one per line, an emitted file.
+    - `apart`: whether the weight image lies in a memory of its own. Then the build should give the flag
+      `reserve` to the assembly, and put the weight image at the address of `symbol`. New weights then need no
+      new link.
     """
 
     net: str
@@ -120,11 +127,14 @@ class Slot(TypedDict):
 class DescribeAnswer(TypedDict):
     """All that a build system has to know.
 
-    `roots` maps names to folders. `library` are the groups that are archived with a network. `image` are the
-    groups that are linked with this archive into its test firmware. `network` is None where the request names
-    no model. `script` is a file that the build writes. Its path is added after `ldflags`. `serial` is None
-    where the board's file names no serial port. `depends` are the files, besides the model, on which this
-    answer and the emitted files depend. `digest` is the digest of buildtool's own code.
+    - `roots`: folders by the names that `Place` uses.
+    - `script`: a file that the build writes. Its path is added after `ldflags`.
+    - `serial`: None if the board's file names no serial port.
+    - `library`: the groups that are archived with a network.
+    - `image`: the groups that are linked with this archive into the network's test firmware.
+    - `network`: None if the request names no model.
+    - `depends`: the files, besides the model, on which this answer and the emitted files depend.
+    - `digest`: the digest of buildtool's own code.
     """
 
     board: str
@@ -144,11 +154,15 @@ class DescribeAnswer(TypedDict):
 class NetworkNeeds(TypedDict):
     """What a planned network needs, as every build prints it in one line.
 
-    `limit_bytes` is the most that the arena may have: the option `ram`, or less where the board's memories
-    have less for it. `chip_bytes` are these memories as a whole, where firmware runs here in a model or a
-    simulator of the chip; else 0. `state_bytes` live between invokes, outside the arena. `weights_bytes` is
-    the size of the weight image. `f` is the plan's work over the network's own work. `channels_removed` are
-    channels of `channels` that have one value or no reader, and are not computed.
+    - `limit_bytes`: the upper limit for the arena: the option `ram`, or less if the board's memories have
+      less for it.
+    - `chip_bytes`: the size of these memories if firmware runs here in a model or a simulator of the chip;
+      else 0.
+    - `state_bytes`: memory that lives between invokes, outside the arena.
+    - `weights_bytes`: the size of the weight image.
+    - `f`: the plan's work over the network's own work.
+    - `channels_removed`: the number of channels, out of `channels`, that are not computed, because they have
+      one value or no reader.
     """
 
     net: str
@@ -179,7 +193,7 @@ class EmitAnswer(NetworkNeeds):
 
 
 class MemorySize(TypedDict):
-    """The bytes of a memory that a firmware image uses. `size` is 0 where the memory has no limit."""
+    """The bytes of a memory that a firmware image uses, out of `size` (0: the memory has no limit)."""
 
     memory: str
     used: int
@@ -190,10 +204,11 @@ class MemorySize(TypedDict):
 class SizePart(TypedDict):
     """The bytes of one symbol in a firmware image, and their owner; each byte of a memory is in one part.
 
-    `kind` is code, constants, variables, or the stored initial values of variables. `owner` is network,
-    kernels, or application (all else). `library` is the archive ("": none, or unknown). `file` is the object,
-    or the source where only that is known ("": unknown). `symbol` is the linker's name, or a description in
-    brackets: padding, an object's section, unnamed.
+    - `kind`: code, constants, variables, or the stored initial values of variables.
+    - `owner`: network, kernels, or application (all other code).
+    - `library`: the archive ("": none, or unknown).
+    - `file`: the object, or the source if only that is known ("": unknown).
+    - `symbol`: the linker's name, or a description in brackets: padding, an object's section, unnamed.
     """
 
     memory: str
@@ -248,10 +263,9 @@ class License(TypedDict):
 
 
 class SecondArena(TypedDict, total=False):
-    """The memory of a network besides its first arena.
+    """The memory of a network besides its first arena: a second arena, and state that lives between invokes.
 
-    There is a key for a second arena, and one for state between invokes. Each is there only where the network
-    has it.
+    A network has each key only if it has this memory.
     """
 
     second_arena_bytes: int
@@ -261,19 +275,22 @@ class SecondArena(TypedDict, total=False):
 class BundledNetwork(SecondArena):
     """A network for other build systems; paths are relative to the folder of the bundle.
 
-    `network` is its name, from the model's file or from `--name`. `system` is the build system that the
-    folder is for. `core` are the flags that select the core.
-    `exact` are the flags that give the reference's bytes with any compiler. `defines` (NAME or NAME=VALUE)
-    tell the kernels about the core.
-
-    `sources` are the network's own C files, and `kernels` those that it shares with other networks. `weights`
-    is the weight image. `assembly` links it, and needs its own folder among the include folders. `array` is
-    the same as C, to compile instead of `assembly` where NN_WEIGHTS_IN_C is defined. `include` is for the
-    application. `include_kernels` is for the kernels and the network's sources as well. `files` has all
-    files.
-
-    `stack_bytes` is None where it is not known. `streamed` says whether the input image is delivered row by
-    row. `loaded` says whether the weights may be read through a loader.
+    - `network`: its name, from the model's file or from `--name`.
+    - `system`: the build system that the folder is for.
+    - `core`: the flags that select the core.
+    - `exact`: the flags that give the reference's bytes with any compiler.
+    - `defines`: NAME or NAME=VALUE; they tell the kernels about the core.
+    - `sources`: the network's own C files.
+    - `kernels`: C files that the network shares with other networks.
+    - `weights`: the weight image.
+    - `assembly`: links the weight image, and needs its own folder among the include folders.
+    - `array`: the weight image as C, to compile instead of `assembly` where NN_WEIGHTS_IN_C is defined.
+    - `include`: include folders for the application, the kernels and the network's sources.
+    - `include_kernels`: further include folders for the kernels and the network's sources.
+    - `files`: all files.
+    - `stack_bytes`: None if it is not known.
+    - `streamed`: whether the input image is delivered row by row.
+    - `loaded`: whether the weights may be read through a loader.
     """
 
     network: str
@@ -311,10 +328,10 @@ class BundleAnswer(NetworkNeeds):
 
 
 class SizesAnswer(LevelAnswer):
-    """The bytes that a linked firmware image takes of each memory, and the stacks of its networks.
+    """The bytes that a linked firmware image takes in each memory, and the stacks of its networks.
 
     `files` are the files for flash. `files_from` says how the file of a part was found: map (the linker's
-    map), symbols (the compiler's notes), or "".
+    map), symbols (the compiler's notes), or "" (not found).
     """
 
     board: str

@@ -39,9 +39,11 @@ class ThroughFirmware(LevelAnswer):
 class Share(TypedDict):
     """Why this many inputs went through the firmware.
 
-    `by` is "asked" (the request says how many) or "estimate". `instructions` is the number for one input.
-    `counted` says whether they were counted in a run. Otherwise they were estimated from the plan. `seconds`
-    is the time of all inputs at `per_second` instructions per second. None means that nothing was estimated.
+    - `by`: "asked" (the request says how many) or "estimate".
+    - `instructions`: the number for one input.
+    - `counted`: whether they were counted in a run. Otherwise they were estimated from the plan.
+    - `seconds`: the time of all inputs at `per_second` instructions per second. None means that nothing was
+      estimated.
     """
 
     by: str
@@ -52,7 +54,10 @@ class Share(TypedDict):
 
 
 class DifferingInput(TypedDict):
-    """A wrong output for an input; `index` is the input's position in the data set."""
+    """A wrong output for an input; `index` is the input's position in the data set.
+
+    `elements` is the number of wrong elements, and `first_element` the position of the first one.
+    """
 
     index: int
     name: str
@@ -114,11 +119,13 @@ class Accuracy(TypedDict):
 class DatasetAnswer(TypedDict):
     """The result of a data set on the firmware and on the reference.
 
-    `inputs` of the data set's `inputs_there` were run, all of them on the reference. `seed` chose them, None
-    where all were run. `firmware` is the part that also ran on the firmware, None where only the reference
-    was run. `exact` says whether all outputs of that part are equal, None without that part. `within_bounds`
-    and `bounds` mean the same as for a run. For networks that are not requantised exactly, the bounds are
-    checked on the first inputs. `no_accuracy` says why there is no accuracy.
+    - `inputs`: the number of inputs that the reference computed, out of `inputs_there` in the data set.
+    - `seed`: the seed that chose them; None if all were run.
+    - `firmware`: the part that also ran on the firmware; None if only the reference was run.
+    - `exact`: whether all outputs of that part are equal; None without that part.
+    - `within_bounds`, `bounds`: as for a run (see `Run`). For networks that are not requantised exactly, the
+      bounds are checked on the first inputs.
+    - `no_accuracy`: why there is no accuracy.
     """
 
     model: str

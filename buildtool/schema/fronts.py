@@ -18,9 +18,10 @@ class Figures(Price):
 
 
 class Point(Figures):
-    """A point of the front; `live_bytes` are those of its fullest region, before placement.
+    """A point of the Pareto front: a plan.
 
-    `state_bytes` live between invokes. They differ from point to point on a moving window.
+    `live_bytes` are those of its fullest region, before placement. `state_bytes` live between invokes; on a
+    moving window they differ from point to point.
     """
 
     strategy: str
@@ -46,22 +47,24 @@ class Refusal(TypedDict):
 class FrontAnswer(TypedDict):
     """The Pareto front of memory and work, least memory first.
 
-    `cost_unit` is the unit of all costs: cycles, issues or instructions. `max_f` is the upper limit for the
-    work of the points. `hand_offs` are the hand-offs that were tried, in pixels.
-
-    `available_bytes` is what the board has for the arena, besides the `state_bytes` that live between
-    invokes. `arenas_in` names the memory of the arena, or two memories whose sum is available. The points are
-    placed in one piece of that size, not divided. `accounting` says in words what an arena's size counts.
-
-    `hop` is the number of rows by which the input's window moves; null if each invoke has an input of its
-    own. The points then differ in what is kept, too.
-
-    `search_factor` is 1 where the points are the exact front over live bytes. It is larger where the search's
-    budget ended first, and then it is a proven factor: for every other plan of the space there is a point
-    with at most this many times its live bytes and its work. `placing_ended` says whether the budget for
-    placing plans ended first. Then the points are not proven to be the smallest. `order_status` is null for
-    the given order of operators. For the best order it is "optimal" (no order keeps fewer bytes alive) or
-    "feasible" (its own budget ended first).
+    - `hand_offs`: the hand-offs that were tried: how many pixels one operator of a group computes before the
+      next one runs.
+    - `max_f`: the upper limit for the work of the points, as a multiple of the network's own work.
+    - `arenas_in`: the memory of the arena, or two memories. The points are placed in one piece of the size of
+      both, not divided.
+    - `available_bytes`: what the board has for the arena, besides the `state_bytes` that live between
+      invokes.
+    - `hop`: the number of rows by which the input's window moves; null if each invoke has an input of its
+      own. The points of a moving window also differ in what is kept between invokes.
+    - `cost_unit`: the unit of all costs: cycles, issues or instructions.
+    - `search_factor`: 1 if the points are the exact front over live bytes. It is larger if the search's
+      budget ended first, and then it is a proven factor: for every other plan of the space there is a point
+      with at most this many times its live bytes and its work.
+    - `placing_ended`: whether the budget for placing plans ended first. Then the points are not proven to be
+      the smallest.
+    - `order_status`: null for the given order of operators. For the best order it is "optimal" (no order
+      keeps fewer bytes alive) or "feasible" (its own budget ended first).
+    - `accounting`: what an arena's size counts, in words.
     """
 
     model: str

@@ -10,8 +10,8 @@ from buildtool.schema.boards import BoardFacts, Price
 class BufferView(TypedDict):
     """A buffer of the arena, live from step `first` to step `last`.
 
-    `rows` and `columns` say how much of its tensor it holds (0: all). `op` is the operator that a scratch
-    or accumulator buffer serves, else -1.
+    `rows` and `columns` say how much of its tensor it holds (0: all). `op` is the operator that a scratch or
+    accumulator buffer serves, else -1. `size` and `offset` are in bytes.
     """
 
     kind: str
@@ -28,12 +28,14 @@ class BufferView(TypedDict):
 
 
 class LoadView(TypedDict):
-    """Constants of an operator that are loaded into the buffer at position `buffer`.
+    """A load: constants of an operator that are copied from slow flash into a buffer of the arena.
 
-    `channels` is the number of output channels that are loaded at a time (0: all). `slots` is the number of
-    parts that the buffer holds. `by_turns` says whether the constants are loaded again in every round of the
-    operator's group. An operator of a streamed region may have several loads. It reads the one that began
-    last.
+    - `op`: the operator. In a streamed region it may have several loads, and reads the one that began last.
+    - `buffer`: the position of the buffer.
+    - `size`: bytes of all its constants.
+    - `channels`: the number of output channels that are loaded at a time (0: all).
+    - `slots`: the number of parts that the buffer holds.
+    - `by_turns`: whether the constants are loaded again in every round of the operator's group.
     """
 
     op: int
@@ -54,7 +56,8 @@ class MoveView(TypedDict):
 class OverlapView(TypedDict):
     """An operator whose output may overlap its input.
 
-    `input` and `output` are positions of buffers. `distance` is in bytes.
+    `input` and `output` are positions of buffers. The input's offset is at least `distance` bytes above the
+    output's offset.
     """
 
     op: int
@@ -64,7 +67,10 @@ class OverlapView(TypedDict):
 
 
 class BindingView(TypedDict):
-    """The fullest step, and the operator that runs in it (-1: a row of the input image is delivered)."""
+    """The fullest step, in which most bytes are live, and the operator that runs in it.
+
+    `operator` is -1 if the step delivers a row of the input image.
+    """
 
     operator: int
     name: str
@@ -83,15 +89,19 @@ class PlannedOperator(TypedDict):
 
 
 class OperatorView(PlannedOperator):
-    """An operator with its form in a few letters: `dw 3x3/2` has a 3x3 window and stride 2."""
+    """An operator with its `form`: kind, window and stride in a few letters.
+
+    For example, `dw 3x3/2` has a 3x3 window and stride 2.
+    """
 
     form: str
 
 
 class PlannedGroup(TypedDict):
-    """Operators that run under one scheme.
+    """A group: operators that run under one scheme.
 
-    `rows_per_step` is 0 for all rows. `hand_off` is in pixels, 0 for a whole row.
+    `rows_per_step` is the number of rows of the last operator's output that a step computes (0: all rows).
+    `hand_off` is how many pixels one operator computes before the next one runs (0: a whole row).
     """
 
     ops: list[int]
@@ -101,13 +111,13 @@ class PlannedGroup(TypedDict):
 
 
 class PlannedRegion(TypedDict):
-    """A chain of groups."""
+    """A region: a chain of groups that run together between two whole tensors."""
 
     groups: list[PlannedGroup]
 
 
 class SecondPassView(TypedDict):
-    """Operators that run a second time (recomputation), so that a tensor need not stay until its last reader.
+    """Recomputation: operators that run a second time, so that a tensor need not stay until its last reader.
 
     `operators` repeat for `reader` what `first_run` computed. All three are positions in the plan's
     `operators`. `macs` is the number of multiply-accumulates of one repetition.
@@ -122,9 +132,11 @@ class SecondPassView(TypedDict):
 class ChannelsView(TypedDict):
     """A tensor whose memory is some channels of each pixel of another tensor, the `whole`.
 
-    `operator` is the position of the slice or concatenation that needs no code for this reason. `written`
-    is true for a concatenation, whose part is written there, and false for a slice, which is read there.
-    The tensor has `channels` channels, from channel `first` on.
+    - `operator`: the position of the slice or concatenation that needs no code for this reason.
+    - `written`: true for a concatenation, whose part is written into the whole tensor; false for a slice,
+      which is read from the whole tensor.
+    - `tensor`, `name`: the tensor, which has `channels` channels, from channel `first` of the whole tensor
+      on.
     """
 
     operator: int
@@ -140,12 +152,16 @@ class ChannelsView(TypedDict):
 class PlanFigures(TypedDict):
     """What a plan needs and what it costs.
 
-    `topology` and `target` are digests. `f` is the plan's work over the network's own work. `cost` is the
-    target's estimate in `cost_unit`: cycles, issues or instructions (`unstated` in an older plan).
-    `accounting` says in words what the arena's size counts. Buffers from the offset `second_at` on lie in
-    the second memory (0: there is none). `states` live between invokes, in `state_bytes` of memory
-    outside the arena. `second_passes` are the operators that run twice. `views` are the tensors that lie
-    in other tensors' pixels.
+    - `topology`, `target`: digests of the network's operators and shapes, and of the target.
+    - `macs`, `macs_layerwise`: multiply-accumulates of the plan, and of the network layer by layer.
+    - `f`: the plan's work over the network's own work.
+    - `cost`: the target's estimate in `cost_unit`: cycles, issues (instructions of an XS3 core with its
+      vector unit) or instructions (`unstated` in an older plan).
+    - `accounting`: what the arena's size counts, in words.
+    - `second_at`: buffers from this offset on lie in the second memory (0: there is only one).
+    - `states`: buffers that live between invokes, in `state_bytes` of memory outside the arena.
+    - `second_passes`: operators that run a second time (recomputation).
+    - `views`: tensors that lie in other tensors' pixels.
     """
 
     strategy: str
@@ -199,14 +215,17 @@ class GroupView(PlannedGroup, WorkView):
 
 
 class LiveBufferView(TypedDict):
-    """A live buffer by its position, and its use in the region that runs."""
+    """A live buffer: its position, and what the region that runs uses it for."""
 
     buffer: int
     use: str
 
 
 class MomentView(TypedDict):
-    """A step: the rows and columns that an operator computes (-1: the delivery of the input image)."""
+    """A step of the plan: the rows and columns that an operator computes, as [first, end).
+
+    `step` is its number. `operator` is -1 if the step delivers a row of the input image.
+    """
 
     step: int
     operator: int
@@ -218,9 +237,10 @@ class MomentView(TypedDict):
 class RegionView(WorkView):
     """A region with its memory and work.
 
-    `live_bytes` are the bytes of its fullest step: the `parts` (bytes by use) minus `shared_bytes`.
-    `delivered_rows` is the number of rows of the input image that it receives. `moved_bytes` are copied
-    before it starts.
+    - `live_bytes`: the bytes of its fullest step: the sum of `parts` (bytes by use) minus `shared_bytes`,
+      which two buffers share.
+    - `delivered_rows`: the number of rows of the input image that it receives.
+    - `moved_bytes`: bytes that are copied within the arena before it starts.
     """
 
     groups: list[GroupView]
@@ -238,7 +258,11 @@ class RegionView(WorkView):
 
 
 class Placement(TypedDict):
-    """The arena compared with the live bytes of its fullest step, and with the lower bound of placements."""
+    """How closely the buffers are placed in the arena.
+
+    - `live_bytes`: the live bytes of the fullest step; `lost_bytes` is the rest of the arena.
+    - `bound_bytes`: a lower bound for every placement; the arena is `above_bound_bytes` larger.
+    """
 
     arena_bytes: int
     live_bytes: int
@@ -250,7 +274,7 @@ class Placement(TypedDict):
 class Peak(MomentView):
     """The fullest step of a plan and its live buffers, the largest first.
 
-    `weights_bind` says whether it would be less full without the buffers of weights.
+    `weights_bind` says whether the fullest step would have fewer bytes without the buffers of weights.
     """
 
     region: int
@@ -279,10 +303,11 @@ class OtherPlan(Price):
 
 
 class ArenaView(TypedDict):
-    """The part of the arena in one memory, which has `room_bytes` for it.
+    """The part of the arena that lies in one memory, which has `room_bytes` for it.
 
-    `touched_bytes` estimates the bytes that kernels read from it or write to it. `wait_cycles` is the
-    time that these accesses wait for the memory, by the board's data (0: its speed is not known).
+    - `touched_bytes`: an estimate of the bytes that kernels read from it or write to it.
+    - `wait_cycles`: how long these accesses wait for the memory, by the board's data (0: its speed is not
+      known).
     """
 
     memory: str
@@ -293,9 +318,9 @@ class ArenaView(TypedDict):
 
 
 class AloneView(TypedDict):
-    """The plan with the whole arena in one memory; where none fits, the plan that needs least memory.
+    """The plan with the whole arena in one memory; if no plan fits, the plan that needs least memory.
 
-    `missing_bytes` is 0 where it fits, and null where there is no plan (`error` says why). `estimated_ms`
+    `missing_bytes` is 0 if the plan fits, and null if there is no plan (`error` says why). `estimated_ms`
     includes `wait_cycles`. It is null where costs are not times.
     """
 
@@ -312,8 +337,8 @@ class AloneView(TypedDict):
 class MemoriesView(TypedDict):
     """An arena in two memories.
 
-    `gain` is the share of cost and waiting that this saves compared with the better memory alone. It is
-    null where the arena fits neither memory alone.
+    `alone` has the plans with the arena in one memory. `gain` is the share of cost and waiting that two
+    memories save compared with the better one of these plans. It is null if no such plan fits.
     """
 
     arenas: list[ArenaView]
@@ -333,7 +358,11 @@ class NoOtherPlan(TypedDict):
 
 
 class NarrowLayer(TypedDict):
-    """A layer that computes `channels` of its `of` channels, and its multiply-accumulates with both."""
+    """A layer that computes only `channels` of its `of` channels.
+
+    `macs` is the number of multiply-accumulates for these channels, and `macs_of` the number for all
+    channels.
+    """
 
     name: str
     channels: int
@@ -343,7 +372,7 @@ class NarrowLayer(TypedDict):
 
 
 class RemovedChannels(TypedDict):
-    """Channels that are not computed: they have one value for every input, or nothing reads them.
+    """Channels that are not computed: they have one value for every input, or no operator reads them.
 
     `channels` of `of` channels of all operators' outputs are removed; reshapes are not counted. `macs` and
     `weight_bytes` (before packing) are those of the network that runs, `macs_of` and `weight_bytes_of` those
@@ -360,9 +389,9 @@ class RemovedChannels(TypedDict):
 
 
 class FourBitWeights(TypedDict):
-    """Operators whose weights the weight image stores in four bits: `operators` of `of` with weights.
+    """Weights that are stored in four bits: those of `operators` of the `of` operators with weights.
 
-    Their constants have `bytes` bytes there, instead of `bytes_of`.
+    The constants of these operators take `bytes` bytes in the weight image, instead of `bytes_of`.
     """
 
     operators: int
@@ -374,7 +403,8 @@ class FourBitWeights(TypedDict):
 class FloatWork(TypedDict):
     """The operators that read or write float32, and their share of the plan's cost.
 
-    `operators` of `operators_of_network` do. `float_unit` says whether the core computes float32 in hardware.
+    `operators` counts them, out of `operators_of_network`. `float_unit` says whether the core computes
+    float32 in hardware.
     """
 
     operators: int
@@ -384,9 +414,10 @@ class FloatWork(TypedDict):
 
 
 class PlainWork(TypedDict):
-    """The integer operators that run on plain kernels, by position, and their share of the plan's cost.
+    """The integer operators that run on plain kernels, and their share of the plan's cost.
 
-    Plain kernels run on every core. `operators_of_network` is the number of all operators that run.
+    Plain kernels run on every core, and are slow. `operators` has the positions of these operators.
+    `operators_of_network` is the number of all operators that run.
     """
 
     operators: list[int]
@@ -397,8 +428,8 @@ class PlainWork(TypedDict):
 class PlanDetails(PlanFigures):
     """A plan with the memory and work of every region.
 
-    `peak` is None for a network without operators, `floats` for one without operators of float32. `plain` is
-    None where no operator runs on a plain kernel, and on cores that have no others.
+    `peak` is None for a network without operators, `floats` for a network without operators of float32.
+    `plain` is None if no operator runs on a plain kernel, and on cores that have only plain kernels.
     """
 
     operators: list[OperatorView]
@@ -410,10 +441,12 @@ class PlanDetails(PlanFigures):
 
 
 class WindowTensor(TypedDict):
-    """A tensor of the network on the whole window, with a row for each moment.
+    """A tensor of the network on the whole moving window, with a row for each point in time.
 
-    `computed` are the spans [first, end) of its rows that a hop computes, and `kept` the rows that are kept
-    from the hop before (null: none), in `kept_bytes` bytes. `edge_rows` see the window's beginning or end.
+    - `computed`: the spans [first, end) of its rows that an invoke computes.
+    - `kept`: the span of the rows that are kept from the invoke before (null: no rows), in `kept_bytes`
+      bytes.
+    - `edge_rows`: the number of rows that depend on padding at the window's beginning or end.
     """
 
     name: str
@@ -426,7 +459,7 @@ class WindowTensor(TypedDict):
 
 
 class WholeOperator(TypedDict):
-    """An operator that runs on the whole window at each hop, and why."""
+    """An operator that runs on the whole moving window in each invoke, and why."""
 
     operator: str
     name: str
@@ -435,12 +468,16 @@ class WholeOperator(TypedDict):
 
 
 class WindowView(TypedDict):
-    """How the network runs on a moving window: `rows` of its `window_rows` are new in each invoke.
+    """How the network runs on a moving window. A hop is a move of the window, and an invoke runs for each.
 
-    `hops` invokes fill the window. `tensors` are in the order of execution, the input first. `sums` names the
-    poolings that keep sums or maxima, in `sums_bytes` bytes. `f_without_edges` is what F would be if no row
-    saw the window's edges: without padding of moments. `duty` is the share of the hop's period that
-    an invoke takes by the estimate; null where the period or the time is not known.
+    - `rows`: rows that are new in each invoke, of the `window_rows` of the window.
+    - `hops`: the number of invokes that fill the window.
+    - `tensors`: in the order of execution, the input first.
+    - `whole`: operators that run on the whole window.
+    - `sums`: names of the poolings that keep sums or maxima, in `sums_bytes` bytes.
+    - `f_without_edges`: what F would be if no row depended on padding at the window's edges.
+    - `period_ms`: the time from hop to hop.
+    - `duty`: the share of this time that an invoke takes by the estimate; null if either is not known.
     """
 
     rows: int
@@ -456,21 +493,23 @@ class WindowView(TypedDict):
 
 
 class PlannedModel(PlanDetails, BoardFacts):
-    """The plan of a model for a board, and what its search has proven.
+    """The plan of a model for a board, and what the search has proven.
 
-    `search_factor` is 1 where the search was exact. It is larger where the search's budget ended first,
-    and then it is a proven factor: no plan within the memory costs less than this plan's cost divided by
-    it. For the objective of least memory it is the factor of the front (see `front`). `placing_ended`
-    says whether the budget for placing plans ended first. Then the plan is not proven to be the smallest.
-    `order_status` is null for the given order of operators. For the best order it is "optimal" (no order
-    keeps fewer bytes alive) or "feasible" (its own budget ended first).
-
-    `estimated_ms` is the cost at the board's clock. It is null where costs are not times or the clock is
-    not known. `cost_by_ratio` lists the plan's kernels that have no formula in cycles. Their instructions
-    are counted, times the mean number of cycles per instruction. `removed` is null if all channels are
-    computed, and `four_bits` if no weights are stored in four bits. `memories` is null unless the arena is in
-    two memories. `window` is null where each invoke has an input of its own. `inputs` and `outputs` are the
-    network's tensors, numbered as in `buffers`.
+    - `search_factor`: 1 if the search was exact. It is larger if the search's budget ended first, and then it
+      is a proven factor: no plan within the memory costs less than this plan's cost divided by it. For the
+      objective of least memory it is the factor of the front (see `front`).
+    - `placing_ended`: whether the budget for placing plans ended first. Then the plan is not proven to be the
+      smallest.
+    - `order_status`: null for the given order of operators. For the best order it is "optimal" (no order
+      keeps fewer bytes alive) or "feasible" (its own budget ended first).
+    - `estimated_ms`: the cost at the board's clock; null if costs are not times or the clock is not known.
+    - `cost_by_ratio`: the plan's kernels that have no formula in cycles. Their cost is their number of
+      instructions times a mean number of cycles per instruction.
+    - `removed`: null if all channels are computed.
+    - `four_bits`: null if no weights are stored in four bits.
+    - `memories`: null unless the arena is in two memories.
+    - `window`: null if each invoke has an input of its own.
+    - `inputs`, `outputs`: the network's tensors, numbered as in `buffers`.
     """
 
     model: str
@@ -492,11 +531,13 @@ class PlannedModel(PlanDetails, BoardFacts):
 class PlanAnswer(PlannedModel):
     """How a network runs on a board.
 
-    `plan` is the plan as a file, and `locked` is a file with which later builds keep this plan.
-    `wait_cycles` estimates, by the board's data, how long reads and writes wait for the arena's memories.
-    It is not part of the cost, and null where costs are not cycles. `front_point` belongs to a plan with the
-    least cost within `ram`: the point of the front that needs no more memory, does no more work and costs
-    more; null if there is no such point.
+    - `wait_cycles`: an estimate of how long reads and writes wait for the arena's memories, by the board's
+      data. It is not part of the cost, and null where costs are not cycles.
+    - `front_point`: for a plan with the least cost within `ram`, the point of the Pareto front that needs no
+      more memory, does no more work and costs more; null if there is no such point.
+    - `beside`: plans of other strategies.
+    - `plan`: the plan as a file.
+    - `locked`: a file with which later builds keep this plan.
     """
 
     wait_cycles: float | None
@@ -507,11 +548,13 @@ class PlanAnswer(PlannedModel):
 
 
 class TraceAnswer(TypedDict):
-    """A plan over time in Chrome's Trace Event Format; `files` has the trace.
+    """A plan over time in Chrome's Trace Event Format.
 
-    `time` says in words what the trace's microseconds are. Costs are in `cost_unit`. `slices` is the
-    number of slices that show the operators' `steps`. In a very long plan, one slice shows up to `merged`
-    steps. `buffers` is the number of the arena's tracks.
+    - `time`: what the trace's microseconds are, in words. Costs are in `cost_unit`.
+    - `slices`: the number of slices that show the operators' `steps`.
+    - `merged`: the largest number of steps that one slice shows; above 1 only in a very long plan.
+    - `buffers`: the number of the arena's tracks.
+    - `files`: the trace.
     """
 
     model: str

@@ -1,4 +1,4 @@
-"""The answer to `quantize`: the quantised network, what it needs of a board, and what it lost."""
+"""The answer to `quantize`: the quantised network, what it needs of a board, and how accurate it still is."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from buildtool.schema.datasets import FedInput, Top1
 
 
 class OutputError(TypedDict):
-    """How far an output of the quantised network is from the float network's, over all inputs.
+    """How far an output of the quantised network is from the float network's output, over all inputs.
 
-    `max_abs` and `mean_abs` are of the differences, in the output's unit, and `largest` is the largest
-    absolute value of the float network. `sqnr_db` is the ratio of the float network's signal to the
-    quantisation's noise, in decibels. It is None where there is no noise or no signal.
+    - `max_abs`, `mean_abs`: the largest and the mean absolute difference, in the output's unit.
+    - `largest`: the largest absolute value of the float network.
+    - `sqnr_db`: the ratio of the float network's signal to the quantisation's noise, in decibels; None if
+      there is no noise or no signal.
     """
 
     name: str
@@ -50,10 +51,13 @@ class PlannedAtOnce(TypedDict):
 class QuantizeAnswer(TypedDict):
     """A quantised network as a file, and how good it is.
 
-    `data` is the name of the data set ("": random values, so that nothing about accuracy is known). `inputs`
-    of its `inputs_there` were run. The first scales come from `calibrated` of them. `quantiser` has the names
-    and versions of the libraries, `reference` names what computed the quantised outputs. `planned` is None
-    without a board, and `lost` without a data set.
+    - `data`: the name of the data set ("": random values, so that nothing about accuracy is known).
+    - `inputs`: the number that was run, out of `inputs_there` of the data set.
+    - `calibrated`: the number of inputs that gave the first scales.
+    - `quantiser`: the names and versions of the libraries.
+    - `reference`: what computed the quantised outputs.
+    - `planned`: None without a board.
+    - `lost`: None without a data set.
     """
 
     model: str

@@ -13,11 +13,12 @@ from buildtool.schema.plans import PlannedModel, WorkView
 class ReportLayer(WorkView):
     """An operator that runs code, with its memory and work; layers are in the order of execution.
 
-    `inputs` are the positions of the operators whose outputs it reads (-1: the network's input). `region`
-    is the position of its region. `scratch_bytes` (in the arena) and `weight_bytes` (in flash) are its
-    own. `ram_alive` is the largest number of live bytes while it runs. `cost` is the planner's estimate
-    in `cost_unit`, and `share` is its part of the plan's cost. `instructions` and `cycles` are those of a
-    run, null without a run.
+    - `inputs`: the positions of the operators whose outputs it reads (-1: the network's input).
+    - `region`: the position of its region.
+    - `ram_alive`: the largest number of live bytes while it runs.
+    - `scratch_bytes`, `weight_bytes`: its own scratch in the arena, and its own weights in flash.
+    - `cost`: the planner's estimate in `cost_unit`; `share` is its part of the plan's cost.
+    - `instructions`, `cycles`: those of a run; null without a run.
     """
 
     position: int
@@ -39,12 +40,13 @@ class ReportLayer(WorkView):
 class RegionSteps(TypedDict):
     """The steps of a streamed region, packed.
 
-    `symbols` are the different steps. Each has five numbers: the operator (-1: a row of the input image
-    is delivered), the distance of its first row from that of the operator's step before, the number of
-    rows, and the same two numbers for columns. `sequence` has the steps in their order. A number from 0
-    on is the position of a symbol. A pair -d, n says that the last d steps are repeated for n more steps.
-    `turns` maps each operator to the windows, scratch and constants that are in use while it runs. Other
-    buffers are live from their first to their last step.
+    - `symbols`: the different steps. Each has five numbers: the operator (-1: a row of the input image is
+      delivered), how far its first row lies from the first row of this operator's last step, the number of
+      rows, and the same two numbers for columns.
+    - `sequence`: the steps in their order. A number from 0 on is the position of a symbol. A pair -d, n says
+      that the last d steps are repeated for n more steps.
+    - `turns`: maps each operator to the windows, scratch and constants that are in use while it runs. Other
+      buffers are live from their first to their last step.
     """
 
     region: int
@@ -94,7 +96,7 @@ class ReportRun(TypedDict):
     """A run of the plan: how close it was to the real board, and the compiler of its firmware image.
 
     `cycles_are` says whether the cycles were measured by the core's own counter or estimated from counted
-    blocks of code. It is "" where there are none. `milliseconds` are the cycles at the board's clock.
+    blocks of code. It is "" if there are no cycles. `milliseconds` are the cycles at the board's clock.
     """
 
     how: str
@@ -116,8 +118,10 @@ class ReportAnswer(PlannedModel):
     """All data that `buildtool report` draws and embeds in its page.
 
     There is a report for a network that does not fit, too. It has the plan that needs least memory.
-    `run` has the counts of a run, null without one. `linked` is the firmware that ran, null where none was
-    linked for the report. `against` has the differences from another report, null without one.
+
+    - `run`: the counts of a run; null without a run.
+    - `linked`: the firmware that ran; null if no firmware was linked for the report.
+    - `against`: the differences from another report; null without another report.
     """
 
     title: str
@@ -131,7 +135,7 @@ class ReportAnswer(PlannedModel):
 
 
 class FigureChange(TypedDict):
-    """A figure before and after; null where that side has no such figure."""
+    """A figure before and after; null where the report of that side does not have the figure."""
 
     name: str
     unit: str
@@ -140,9 +144,10 @@ class FigureChange(TypedDict):
 
 
 class RowDifference(TypedDict):
-    """A layer or region that was changed, added or removed.
+    """A layer or region that was changed, added or removed (`how`).
 
-    `label` is its short name. `words` has the differences besides figures.
+    `label` is its short name. `numbers` are its figures that differ, and `words` the differences that are not
+    figures.
     """
 
     name: str

@@ -11,10 +11,10 @@ from buildtool.schema.builds import StackSize
 class OperatorBound(TypedDict):
     """An operator whose output may differ from the reference, on its inputs in the run.
 
-    `bound` is the proven upper limit of the difference, in steps of the output. `bound_before_rounding` is
-    the limit for the value before its last rounding. Of the `channels`, `channels_rounded` are not
-    requantised exactly. In the run, `elements_different` of the `elements` differed, by at most
-    `max_abs_diff`.
+    - `bound`: the proven upper limit of the difference, in steps of the output.
+    - `bound_before_rounding`: the limit for the value before its last rounding.
+    - `channels_rounded`: the number of its `channels` that are not requantised exactly.
+    - `elements_different`: the number of the `elements` that differed in the run, by at most `max_abs_diff`.
     """
 
     tensor: str
@@ -32,9 +32,11 @@ class OperatorBound(TypedDict):
 class CurvesAnswer(TypedDict):
     """How far LiteRT's exp, log and tanh of float32 are from buildtool's, which are the same on every core.
 
-    `operators` compute such a function. On equal operands their results are at most `bound_ulp` units in the
-    last place apart; `largest_ulp` is the largest distance that was seen. Of `values` integers (and float
-    outputs) that were computed from different floats, `values_different` differ, by at most `largest_step`.
+    - `operators`: the number of operators that compute such a function.
+    - `bound_ulp`: upper limit for the distance of the results on equal operands, in units in the last place;
+      `largest_ulp` is the largest distance that was seen.
+    - `values`: the number of integers (and float outputs) that were computed from floats that differ. Of
+      these, `values_different` differ, by at most `largest_step`.
     """
 
     operators: int
@@ -48,11 +50,13 @@ class CurvesAnswer(TypedDict):
 class ReferenceAnswer(TypedDict):
     """The program that computed the reference values of the outputs.
 
-    `name` is "litert" (LiteRT's reference kernels), "tflm" (TensorFlow Lite Micro's interpreter, for networks
-    with operators of its signal library) or "numpy" (buildtool's own executor). `version` is the library's
-    version ("" for our own). `text` has both in words. `inputs_by_own_executor` is the number of inputs that
-    our own executor computed. `why` gives the reason, and what would make the library compute them ("": it
-    computed all). `curves` is there if LiteRT computed an exp, a log or a tanh of float32.
+    - `name`: "litert" (LiteRT's reference kernels), "tflm" (TensorFlow Lite Micro's interpreter, for networks
+      with operators of its signal library) or "numpy" (buildtool's own executor).
+    - `version`: the library's version ("" for buildtool's own executor).
+    - `text`: name and version in words.
+    - `inputs_by_own_executor`: the number of inputs that buildtool's own executor computed. `why` gives the
+      reason, and what would make the library compute them ("": the library computed all).
+    - `curves`: present if LiteRT computed an exp, a log or a tanh of float32.
     """
 
     name: str
@@ -66,11 +70,13 @@ class ReferenceAnswer(TypedDict):
 class Run(BoardFacts, LevelAnswer):
     """A run of a network's firmware; `compiler` made the firmware image.
 
-    `arena_high_water` and `stack_high_water` are the bytes that were really written. `state_bytes` live
-    between invokes, outside the arena. `exact` says whether all outputs are equal to the reference.
-    `requantise` is how sums became outputs: exact or otherwise. `within_bounds` is `exact` for exact
-    requantisation, but allows what follows from the bounds of `reference.curves`. Otherwise it says whether
-    every operator's difference is within its proven bound in `bounds`.
+    - `exact`: whether all outputs are equal to the reference.
+    - `requantise`: how sums became outputs: "exact" or otherwise.
+    - `within_bounds`: for exact requantisation the same as `exact`, but it allows what follows from the
+      bounds of `reference.curves`. Otherwise it says whether every operator's difference is within its proven
+      bound in `bounds`.
+    - `arena_high_water`, `stack_high_water`: the bytes that were really written.
+    - `state_bytes`: memory that lives between invokes, outside the arena.
     """
 
     model: str
@@ -90,7 +96,7 @@ class Run(BoardFacts, LevelAnswer):
 
 
 class DifferenceAnswer(TypedDict):
-    """The first wrong tensor: its input, its first wrong element, and the largest difference."""
+    """The first wrong tensor: its input, its first wrong element, and its largest difference."""
 
     input: int
     tensor: str
@@ -103,9 +109,10 @@ class DifferenceAnswer(TypedDict):
 class ValidationAnswer(Run):
     """A run compared with the reference.
 
-    `resets` is how often the state was reset during the run. `output_values` is the number of different
-    values among the outputs' bytes, over all inputs. `inputs_equal` is the number of inputs for which
-    every tensor is correct. `elements_different` counts over all tensors and inputs.
+    - `resets`: how often the state was reset during the run.
+    - `output_values`: the number of different values among the outputs' bytes, over all inputs.
+    - `inputs_equal`: the number of inputs for which every tensor is correct.
+    - `elements_different`: the number of wrong elements over all tensors and inputs.
     """
 
     resets: int
@@ -118,12 +125,13 @@ class ValidationAnswer(Run):
 
 
 class IssueCount(TypedDict):
-    """The issues of an operator, counted in a model of the core's vector unit.
+    """The issues of an operator: instructions that an XS3 core issues, counted in a model of its vector unit.
 
-    `vpu` are the issues of that unit, and `mac` of these multiply and accumulate. `scalar` are the other
-    issues. All three are sums over all threads. `slowest` are the issues (both kinds) of the slowest
-    thread of each call, and `seconds` follows from them. `vpu_per_mac` is the number of the unit's issues
-    per multiply-accumulate (None: the operator has no multiply-accumulates).
+    - `vpu`: the issues of that unit; `mac` of these multiply and accumulate.
+    - `scalar`: the other issues. These three are sums over all threads.
+    - `slowest`: the issues (both kinds) of the slowest thread of each call; `seconds` follows from them.
+    - `vpu_per_mac`: the unit's issues per multiply-accumulate (None: the operator has no
+      multiply-accumulates).
     """
 
     vpu: int
@@ -135,12 +143,13 @@ class IssueCount(TypedDict):
 
 
 class IssueSummary(TypedDict):
-    """The issues of a run, over the operators whose kernels count them.
+    """The issues of a run (see `IssueCount`), over the operators whose kernels count them.
 
-    `source` says what counted them. `limit_per_mac` is the smallest possible number of issues per
-    multiply-accumulate. `cycles_per_issue` is the time from one issue of a thread to its next one, at the
-    core's `clock_hz`. `seconds` is the sum over these operators, without loading weights. `operators` and
-    `macs` are those that were counted. `all_operators` and `all_macs` are those of the network.
+    - `source`: what counted them.
+    - `limit_per_mac`: the smallest possible number of issues per multiply-accumulate.
+    - `cycles_per_issue`: the time from one issue of a thread to its next one, at the core's `clock_hz`.
+    - `seconds`: the sum over these operators, without loading weights.
+    - `operators`, `macs`: those that were counted; `all_operators` and `all_macs` are those of the network.
     """
 
     source: str
@@ -161,10 +170,11 @@ class IssueSummary(TypedDict):
 class CycleParts(TypedDict):
     """The parts of an estimate of cycles.
 
-    `pipeline` is the time of blocks of code by the model of the core. `words` is the extra time of loads
-    and stores of several words, as the model counts only one word. `branches` is the time to refill the
-    pipeline after taken branches, which the model leaves out. `code` and `data` are waits for memories
-    whose speed the board's file gives: for fetching code, and for reading and writing data.
+    - `pipeline`: the time of blocks of code by the model of the core.
+    - `words`: the extra time of loads and stores of several words, as the model counts only one word.
+    - `branches`: the time to refill the pipeline after taken branches, which the model leaves out.
+    - `code`, `data`: waits for memories whose speed the board's file gives: for fetching code, and for
+      reading and writing data.
     """
 
     pipeline: int
@@ -183,14 +193,16 @@ class MemoryWait(TypedDict):
 
 
 class CycleEstimate(TypedDict):
-    """How cycles were estimated, where nothing was measured.
+    """How cycles were estimated, if they were not measured.
 
-    `model` is the program, its version and the core that it models. `skipped` are instructions that it does
-    not know. They count as no time. A taken branch costs `taken_branch_cycles` more, and `source` says where
-    this number comes from. `clock_hz` is the board's clock (0: not known). `parts` are the cycles of the
-    whole run. Of these, `between` cycles belong to no operator. `waits` has the memories whose speed is
-    known. `ideal` names those memories of code, data, arena and weights whose speed is not known. Waits for
-    these are not counted.
+    - `model`: the program, its version and the core that it models.
+    - `skipped`: instructions that it does not know. They count as no time.
+    - `source`: where `taken_branch_cycles` comes from, the extra cost of a taken branch.
+    - `clock_hz`: the board's clock (0: not known).
+    - `parts`: the cycles of the whole run. Of these, `between` cycles belong to no operator.
+    - `waits`: the memories whose speed is known.
+    - `ideal`: those memories of code, data, arena and weights whose speed is not known. Waits for these are
+      not counted.
     """
 
     model: str
@@ -206,13 +218,14 @@ class CycleEstimate(TypedDict):
 
 
 class LayerProfile(TypedDict):
-    """An operator in a run; `instructions` is None on the host, where they are not counted.
+    """An operator in a run.
 
-    `cycles` come from the core's own counter on a board. Without such a counter they are an estimate: the sum
-    of `parts`, which takes `estimated_ms` at the board's clock. They are None where there is no estimate
-    either. `ram_alive` is the largest number of live bytes while the operator runs. `macs` and `f` count
-    repetitions, `macs_once` does not. `issues` is None where no model counts them. On a board with such a
-    model, `uncounted` says why.
+    - `macs`, `f`: with repetitions; `macs_once` is without them.
+    - `ram_alive`: the largest number of live bytes while the operator runs.
+    - `instructions`: None on the host, where they are not counted.
+    - `cycles`: on a board, from the core's own counter. Without such a counter they are an estimate: the sum
+      of `parts`, which takes `estimated_ms` at the board's clock. None if there is no estimate either.
+    - `issues`: None if no model counts them. On a board with such a model, `uncounted` says why.
     """
 
     name: str
@@ -240,7 +253,7 @@ class TopValue(TypedDict):
 
 
 class OutputTop(TypedDict):
-    """The largest values of an output."""
+    """The largest values of an output, with its scale and zero point."""
 
     name: str
     shape: str
@@ -250,10 +263,13 @@ class OutputTop(TypedDict):
 
 
 class ProfileLine(TypedDict):
-    """A line of a published profile, in seconds, compared with the same operators of this plan.
+    """A line of a published profile, compared with the same operators of this plan. Times are in seconds.
 
-    `estimated` is by the board's estimate, and `counted` by the issues of its model. None means unknown.
-    `operators` is the number of the plan's operators in this line. Loading weights counts as one.
+    - `operators`: the number of the plan's operators in this line; loading weights counts as one.
+    - `published`: the published time.
+    - `estimated`: the time by the rates in the board's file; None without such rates.
+    - `counted`: the time of the instructions that were counted in a model of the board's vector unit; None if
+      some operator was not counted.
     """
 
     name: str
@@ -279,11 +295,13 @@ class PublishedProfile(TypedDict):
 class ProfileAnswer(Run):
     """A run with the executed instructions and the work of every operator, in order of execution.
 
-    `cycles_are` is "measured" (by the core's own counter on a board), "estimated", or "" where there are
-    no cycles. `no_cycles` says why there are none. `seconds` are measured cycles at the board's clock.
-    `estimated_ms` are estimated cycles at that clock, and `estimated_by` says how they were estimated.
-    `issues` are there for boards whose core has a model that counts them. `published` is there for
-    networks with a published profile.
+    - `cycles_are`: "measured" (by the core's own counter on a board), "estimated", or "" if there are no
+      cycles.
+    - `no_cycles`: why there are no cycles.
+    - `estimated_ms`: estimated cycles at the board's clock; `estimated_by` says how they were estimated.
+    - `seconds`: measured cycles at the board's clock.
+    - `issues`: for boards whose core has a model that counts them (see `IssueCount`).
+    - `published`: for networks with a published profile.
     """
 
     instructions: int | None
@@ -304,11 +322,13 @@ class ProfileAnswer(Run):
 
 
 class FlashAnswer(TypedDict):
-    """A firmware image for a board's flash, and the command that writes it there.
+    """A firmware image for a board's flash, and the command that writes the image there.
 
-    `files` go into a folder of the caller. `image` is the firmware image's name there, or the given path.
-    `tool` is the program that flashes it. `is_there` says whether it is installed, and `install` how to
-    install it. `command` is the whole command, to be run in the folder.
+    - `files`: to be written into a folder of the caller.
+    - `image`: the firmware image's name in that folder, or the given path.
+    - `tool`: the program that flashes the image.
+    - `is_there`: whether the tool is installed; `install` says how to install it.
+    - `command`: the whole command, to be run in the folder.
     """
 
     net: str
@@ -325,12 +345,15 @@ class FlashAnswer(TypedDict):
 class DebugAnswer(LevelAnswer):
     """The files and commands to run a test firmware under a debugger, in a folder of the caller.
 
-    `files` go into the folder: the firmware's input, and the firmware image with its sources where none
-    was given. `image` is the firmware image's name there, or the given path. `server` is the command that
-    serves the firmware image to a debugger, to be run in the folder. It is empty where the debugger
-    starts the firmware itself. `debuggers` are the programs that can be used, the best first. `sources`
-    are GDB commands that say where the sources are. `commands` are GDB commands that connect to the
-    server and set a breakpoint. `outputs` are the files that the firmware writes.
+    - `files`: to be written into the folder: the firmware's input, and the firmware image with its sources if
+      none was given.
+    - `image`: the firmware image's name in the folder, or the given path.
+    - `outputs`: the files that the firmware writes.
+    - `server`: the command that serves the firmware image to a debugger, to be run in the folder. It is empty
+      if the debugger starts the firmware itself.
+    - `debuggers`: the programs that can be used, the best first.
+    - `sources`: GDB commands that say where the sources are.
+    - `commands`: GDB commands that connect to the server and set a breakpoint.
     """
 
     net: str

@@ -8,11 +8,13 @@ from typing import TypedDict
 class SplitAccuracy(TypedDict):
     """Shares of input images that get the right class, from 0 to 1.
 
-    `held_out` is the share of those training images that were held out to choose a network. `test` is the
-    share of all test images, and `original_test` that of the network before it was split. The other shares
-    are of the same `images` test images. `float` is that of the Keras network, `int8` that of the .tflite
-    file, which `reference` computes, and `firmware` that of the emitted C on this machine. `guessing` is the
-    share if the answer is always the most frequent class.
+    - `held_out`: of the training images that were held out to choose a network.
+    - `test`: of all test images.
+    - `original_test`: of all test images, by the network before it was split.
+    - `float`: of `images` of the test images, by the Keras network.
+    - `int8`: of the same images, by the .tflite file, which `reference` computes.
+    - `firmware`: of the same images, by the emitted C on this machine.
+    - `guessing`: the share if the answer is always the most frequent class.
     """
 
     held_out: float
@@ -41,10 +43,10 @@ class SplitFirmware(TypedDict):
 
 
 class SplitPlan(TypedDict):
-    """The plan that is written.
+    """The plan of the split network that is written to a file.
 
     `flash_bytes` are the bytes of the weight image. `code_bytes` is an upper limit of the other bytes in
-    flash, null where no sizes of code are recorded for the board.
+    flash; null if no sizes of code are recorded for the board.
     """
 
     arena_bytes: int
@@ -58,12 +60,14 @@ class SplitPlan(TypedDict):
 
 
 class SplitPrice(TypedDict):
-    """What a structure takes of the board.
+    """What a structure, which says how each block is split, takes of the board.
 
-    `ram` has for each plan the bytes of the arena, F, cost, milliseconds, and bytes in flash besides the
-    weight image. `layerwise` is the bytes of the arena layer by layer. `flash` is the bytes of the weight
-    image. `unit` is the unit of the costs. `ram_there`, `flash_there` and `code_there` are what the board
-    has for arena, weights and code.
+    - `ram`: for each plan the bytes of the arena, F, cost, milliseconds, and bytes in flash besides the
+      weight image.
+    - `layerwise`: the bytes of the arena layer by layer.
+    - `flash`: the bytes of the weight image.
+    - `unit`: the unit of the costs.
+    - `ram_there`, `flash_there`, `code_there`: what the board has for arena, weights and code.
     """
 
     board: str
@@ -88,9 +92,11 @@ class SplitTable(TypedDict):
 class SplitAnswer(TypedDict):
     """A network that was split for a board; only the command has this answer, not the service.
 
-    `structure` is the factor of each block, and what branches read. `drop` is the accuracy lost against
-    the original on the test images, in percentage points. `misses` says why a goal is missed ("": none
-    is). `prices` are those of all structures that were considered. `settings` are those of the training.
+    - `structure`: the factor of each block, and what branches read.
+    - `drop`: the accuracy lost against the original on the test images, in percentage points.
+    - `misses`: why a goal is missed ("": no goal is missed).
+    - `prices`: of all structures that were considered.
+    - `settings`: of the training.
     """
 
     network: str

@@ -1,7 +1,8 @@
-"""Imports Keras on a chosen backend, with bit-exact repetition on one machine, and reads and writes networks.
+"""Imports Keras on a chosen backend, and reads, writes and converts networks.
 
-A .keras file is written whole or not at all, with the same bytes for the same network. TensorFlow's converter
-makes an int8 .tflite file from it, whose bytes depend on the network and the calibration images alone.
+On one machine, the same training gives the same bits. A .keras file is written whole or not at all, with the
+same bytes for the same network. TensorFlow's converter makes an int8 .tflite file from it, whose bytes depend
+only on the network and the calibration images.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def array(variable: Any) -> Any:
-    """A variable's value as a NumPy array, whatever the backend."""
+    """Returns a variable's value as a NumPy array, whatever the backend."""
     import keras
 
     tensor = keras.ops.convert_to_tensor(variable.value)  # NumPy 2 warns of TensorFlow's variables
@@ -88,7 +89,7 @@ def array(variable: Any) -> Any:
 
 
 def digest(model: Any) -> str:
-    """SHA-256 (hex) of a network's structure and weights, the same in every process."""
+    """Returns the SHA-256 (hex) of a network's structure and weights, the same in every process."""
     total = hashlib.sha256(_dump_config(model.to_json()))
     for variable in model.weights:
         value = array(variable)
@@ -101,7 +102,7 @@ def digest(model: Any) -> str:
 
 
 def pack_model(model: Any) -> bytes:
-    """A network as the bytes of a .keras file that contains neither the time of writing nor an optimiser."""
+    """Returns a network as a .keras file, without the time of writing and without an optimiser."""
     with scratch() as folder:
         path = Path(folder) / "network.keras"
         try:
@@ -132,7 +133,8 @@ def save(model: Any, path: Path) -> None:
 def load(path: Path) -> Any:
     """Loads the network of a .keras file without compiling it.
 
-    Raises UsageError if there is no file, ModelError for other files and for networks with Lambda layers.
+    Raises UsageError if the file does not exist, ModelError for other files and for networks with Lambda
+    layers.
     """
     keras = prepare()
     if not path.is_file():
@@ -153,7 +155,7 @@ def load(path: Path) -> Any:
 
 
 def _dump_config(text: str | bytes) -> bytes:
-    """A network's structure as JSON: the same text for the same structure, in every process."""
+    """Returns a network's structure as JSON: the same text for the same structure, in every process."""
     config = {**json.loads(text), "compile_config": None}
     return json.dumps(_renumber(config, {}), sort_keys=True).encode()
 
@@ -191,7 +193,7 @@ _OPERATORS = 10  # offset of the field in the vtable of a subgraph: 4 + 2 * 3
 
 
 def random_images(model: Any) -> Images:
-    """Two images of random values from 0 to 1, for converting models whose weights do not matter."""
+    """Returns two images of random values from 0 to 1, for converting models whose weights do not matter."""
     shape = [1 if n is None else int(n) for n in model.inputs[0].shape[1:]]
     return np.random.default_rng(0).random((2, *shape), dtype=np.float32)
 

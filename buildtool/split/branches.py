@@ -1,4 +1,4 @@
-"""Finds the blocks of a network, and makes the steps of the split network, on records.
+"""Finds the blocks of a network, and makes the steps of the split network, without Keras.
 
 A cut is a place that only one tensor crosses. Between two cuts lies a segment: one layer of a chain, or a
 residual block. A block ends after a pooling and before a segment with strides, and has at least one
@@ -6,9 +6,10 @@ convolution. The layers before the first convolution, which prepare the input, b
 the head: what follows the global pooling or begins with Flatten, or the last convolution where only softmax
 or pooling follows it.
 
-A region is one block, or all blocks without fusion. It has layers that stay whole, computed once, and layers
-that are divided among the branches. The region's input is whole. A branch's convolution reads all of it or,
-with "slice", the branch's share of its channels.
+With fusion, branches are built for each block and joined at its end; without fusion, they are built once for
+all blocks. Branches read a whole tensor, and some layers at their beginning may be computed once for all of
+them. The other layers are divided among the branches. A branch's convolution reads the whole tensor or, with
+"slice", the branch's share of its channels.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ def _convolves(parts: Iterable[Segment], kinds: Iterable[str] = CONVOLUTIONS) ->
 
 
 def _find_trunk(parts: list[Segment]) -> list[Segment]:
-    """Returns the segments without those that prepare the input and without the head."""
+    """Returns the segments that can be in blocks: all but those that prepare the input, and the head."""
     with_depthwise = CONVOLUTIONS | DEPTHWISE
     first = next((i for i, part in enumerate(parts) if _convolves([part], with_depthwise)), len(parts))
     while first and _is_single(parts[first - 1], PADDINGS):
@@ -112,7 +113,7 @@ def _find_trunk(parts: list[Segment]) -> list[Segment]:
 
 
 def _cut(trunk: list[Segment]) -> list[list[Segment]]:
-    """Groups the trunk's segments into blocks. Segments without convolution at the end are left out."""
+    """Groups the trunk's segments into blocks. Segments at the end without a convolution are left out."""
     blocks: list[list[Segment]] = []
     current: list[Segment] = []
     for part in trunk:
@@ -132,8 +133,9 @@ def _cut(trunk: list[Segment]) -> list[list[Segment]]:
 def _count_kept(current: list[Segment], strided: Segment) -> int:
     """Counts the segments in `current` that belong to the block which ends before the segment `strided`.
 
-    Paddings belong to the convolution after them. A depthwise convolution belongs to the convolution that
-    widens its input (an inverted residual). Otherwise the fusion would be as wide as that input.
+    The others belong to the next block. These are paddings directly before `strided` and, if `strided` is a
+    depthwise convolution, the convolution that widens its input (an inverted residual). Otherwise the block's
+    fusion would have to be as wide as that input.
     """
     keep = len(current)
     while _is_single(current[keep - 1], PADDINGS):
@@ -148,7 +150,7 @@ def _count_kept(current: list[Segment], strided: Segment) -> int:
 
 
 def _try_block(block: Block, blocks: Sequence[Block], steps: Sequence[Step]) -> Block:
-    """Returns the block. If no factor can split it, the result has the reason."""
+    """Returns the block. If no factor can split it, its `largest` becomes 1, and `reason` says why."""
     factors = [factor for factor in range(2, block.largest + 1) if block.allows(factor)]
     if not factors:
         mixing = [step for step in steps if step.is_mixing and step.name in block.layers]
@@ -203,8 +205,9 @@ def split_steps(steps: Sequence[Step], blocks: Sequence[Block], choice: Choice) 
 class _Network:
     """The split network while it is built.
 
-    `original`: the steps of the original network by name. `steps`: the steps of the split network so far, by
-    name. `values` maps an original step's name to the name of the step that has its whole output.
+    `original`: the steps of the original network by name.
+    `steps`: the steps of the split network so far, by name.
+    `values`: for an original step's name, the name of the step of the split network with its whole output.
     """
 
     def __init__(self, steps: Sequence[Step], choice: Choice) -> None:
@@ -232,9 +235,10 @@ class _Network:
         self.values[step.name] = self.add(replace(step, inputs=inputs)).name
 
     def split(self, name: str, layers: tuple[str, ...], factor: int) -> None:
-        """Builds the branches for these layers and joins them.
+        """Builds `factor` branches for the layers `layers`, and joins them.
 
-        Shared convolutions stay whole, and so do cheap steps before the first split step.
+        The first convolutions stay whole if the choice shares them, and so do cheap steps before the first
+        split step. `name`: the beginning of the names of the steps that join the branches.
         """
         self.keep_until(layers[0])
         steps = [self._waiting.pop(0) for _ in layers]
@@ -267,7 +271,7 @@ class _Network:
         return self._choice.first == "slice" and name not in self._raw
 
     def slice_channels(self, name: str, channels: Channels) -> Step:
-        """The step that takes these channels from an original step's whole output. It is added if needed."""
+        """Returns the step that slices these channels from an original step's output; adds it if needed."""
         whole = self.values[name]
         part = f"{whole}_{channels[0]}_{channels[-1] + 1}"
         if channels[-1] - channels[0] + 1 != len(channels):
@@ -278,11 +282,12 @@ class _Network:
         return self.steps[part]
 
     def _join(self, name: str, last: Step, ends: Sequence[Step]) -> Step:
-        """Adds the concatenation of the branches' ends, and the fusion's 1x1 convolution.
+        """Adds the concatenation of the branches' last steps `ends` and, with fusion, its 1x1 convolution.
 
         Each branch's end is joined to the earlier ones as soon as it is computed. So each concatenation can
-        overwrite the one before it, and only one end needs memory besides. A single concatenation would need
-        memory for all ends and for itself.
+        overwrite the one before it, and only one further end is in memory. A single concatenation would need
+        memory for all ends and for itself. `name`: the beginning of the steps' names. `last`: the original
+        layer that is joined.
         """
         joined = ends[0]
         for count, end in enumerate(ends[1:], 2):
@@ -300,7 +305,7 @@ class _Network:
 
 
 class _Branch:
-    """One branch while it is built. `parts` maps an original step's name to the branch's part of it."""
+    """One branch while it is built. `parts` maps an original step's name to its part in this branch."""
 
     def __init__(self, network: _Network, factor: int, index: int) -> None:
         self._network, self._factor, self._index = network, factor, index
@@ -326,7 +331,7 @@ class _Branch:
         self.parts[step.name] = self._network.add(own)
 
     def _share(self, name: str) -> Channels:
-        """The branch's share of the channels of an original step."""
+        """Returns the branch's share of the channels of an original step."""
         return partition(self._network.original[name].channels, self._factor)[self._index]
 
     def _mix(self, step: Step) -> ChannelUse:

@@ -53,11 +53,11 @@ class Data:
         return height, width, channels
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """The arrays of images and labels, by field name."""
+        """Returns the arrays of images and labels, by field name."""
         return {name: getattr(self, name) for name in ("train_x", "train_y", "test_x", "test_y")}
 
     def digest(self) -> str:
-        """SHA-256 (hex) of all images, labels and names."""
+        """Returns the SHA-256 (hex) of all images, labels and names."""
         total = hashlib.sha256(repr((self.classes, self.train_x.shape, self.test_x.shape)).encode())
         for array in self.arrays().values():
             total.update(np.ascontiguousarray(array).data)
@@ -143,7 +143,7 @@ def share_of_each(y: Labels, share: float, random: np.random.Generator) -> npt.N
 
 
 def _make_data(train: Labelled, test: Labelled, classes: tuple[str, ...], path: Path) -> Data:
-    """The data set. Raises UsageError if a class has no image, or a label has no class."""
+    """Returns a data set of these parts. Raises UsageError if a class has no image, or a label no class."""
     largest = int(max(train[1].max(initial=-1), test[1].max(initial=-1)))
     if largest >= len(classes):
         text = f"a label is {largest}, but there are {len(classes)} names of classes"
@@ -160,7 +160,7 @@ def _make_data(train: Labelled, test: Labelled, classes: tuple[str, ...], path: 
 
 
 def _read_npz(path: Path, seed: int) -> Data:
-    """The data set of a .npz file."""
+    """Returns the data set of a .npz file."""
     try:
         with np.load(path, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
@@ -208,7 +208,7 @@ def _check_arrays(x: Any, y: Any, path: Path) -> Labelled:
 
 
 def _read_images(path: Path, seed: int, size: tuple[int, int, int] | None) -> Data:
-    """The data set of a folder of images, or of an archive."""
+    """Returns the data set of a folder of images, or of an archive."""
     images_by_part: dict[Part, list[tuple[Pixels, str]]] = {"": [], "train": [], "test": []}
     count, budget = 0, _free_bytes()
     first: tuple[int, ...] = ()
@@ -267,7 +267,7 @@ def _decode(data: bytes, size: tuple[int, int, int] | None, name: str) -> Pixels
 
 
 def _free_bytes() -> float:
-    """The bytes of memory that can be used without swapping; infinite if the system does not report them."""
+    """Returns the bytes of memory that are free without swapping; infinite if the system does not say."""
     with contextlib.suppress(OSError):
         for line in Path("/proc/meminfo").read_text().splitlines():
             if line.startswith("MemAvailable:"):

@@ -1,4 +1,4 @@
-"""Reads Keras models as graphs of calls, with inner models expanded, and as records."""
+"""Reads Keras models as lists of calls and as steps (see types.py). Models inside a model are expanded."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ Source = tuple[str, int]  # a call's name, and the index of its output
 
 
 def each_after(ends: Iterable[T], reads: Callable[[T], Iterable[T]]) -> list[T]:
-    """Returns `ends` and all items that they depend on. Each item comes after the items that it reads.
+    """Returns `ends` and all items that they depend on. Each item comes after those that it reads.
 
-    Branches follow one after the other.
+    `reads` returns what an item reads. Branches come one after the other.
     """
     order: list[T] = []
     seen: set[T] = set()
@@ -56,7 +56,7 @@ class Call:
         return type(self.operation).__name__
 
     def again(self, operation: Any, inputs: list[Any]) -> Any:
-        """Calls another layer with the arguments of this call, but with these inputs."""
+        """Calls `operation`, another layer, on `inputs`, with the other arguments that this call has."""
         own = self.node.input_tensors
         tensors = {id(tensor): other for tensor, other in zip(own, inputs, strict=True)}
         args, kwargs = self.node.arguments.fill_in(tensors)
@@ -64,7 +64,7 @@ class Call:
 
 
 def steps_of(model: keras.Model) -> tuple[Step, ...]:
-    """The steps of a Keras 3 model, in an order in which they can run."""
+    """Returns the steps of a Keras 3 model, in an order in which they can run."""
     steps = []
     for call in calls_of(model):
         operation, kind = call.operation, call.kind
@@ -86,7 +86,7 @@ def steps_of(model: keras.Model) -> tuple[Step, ...]:
 
 
 def calls_of(model: keras.Model) -> tuple[Call, ...]:
-    """The calls of a model with one input and one output. Each call comes after those that it reads."""
+    """Returns the calls of a model of one input and one output. Each comes after those that it reads."""
     graph = _open_graph(model)
     for count, what in ((len(graph.inputs), "inputs"), (len(graph.outputs), "outputs")):
         if count != 1:
@@ -100,7 +100,10 @@ def calls_of(model: keras.Model) -> tuple[Call, ...]:
 
 
 def _open_graph(model: Any) -> Any:
-    """Returns the functional model: the model itself, or the one inside it."""
+    """Returns the functional model: `model` itself, or the one that Keras keeps inside a Sequential model.
+
+    Raises UnsupportedError for other models.
+    """
     import keras
 
     if not isinstance(model, keras.Model):
@@ -117,9 +120,10 @@ def _open_graph(model: Any) -> Any:
 
 
 def _collect(graph: Any, prefix: str, origins: dict[int, Source], calls: dict[str, Call]) -> None:
-    """Adds a graph's calls to `calls`, and their outputs to `origins`, the sources of tensors by their id.
+    """Adds a graph's calls to `calls`, by name, and the sources of their outputs to `origins`, by tensor id.
 
-    For the graph of an inner model, `origins` has the sources of its inputs at first.
+    `prefix` is put before the calls' names. For the graph of an inner model, `origins` begins with the
+    sources of its inputs.
     """
     import keras
 
@@ -162,7 +166,7 @@ def _find_node(tensor: Any) -> Any:
 
 
 def _explain_refusal(call: Call) -> str:
-    """A text that says why a layer cannot be part of a split block; "" if it can."""
+    """Returns a text that says why a layer cannot be part of a split block; "" if it can."""
     operation, node, kind = call.operation, call.node, call.kind
     shape, source = node.output_tensors[0].shape, node.input_tensors[0].shape
     if kind not in SPLITTABLE:
@@ -189,7 +193,7 @@ def _explain_refusal(call: Call) -> str:
 
 
 def activation_of(operation: Any) -> str:
-    """The name of a layer's activation, "" if it has none, or "layer KIND" if it is itself a layer."""
+    """Returns the name of a layer's activation, "layer KIND" if it is itself a layer, "" if there is none."""
     import keras
 
     activation = getattr(operation, "activation", None)

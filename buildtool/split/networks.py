@@ -1,4 +1,4 @@
-"""Networks by name: VGG16 and ResNet18 in their forms for small images, at any width.
+"""Networks by name: VGG16 and ResNet18 in their forms for small images, with any width multiplier.
 
 Convolutions are 3x3 without a bias, each with batch normalisation and ReLU, so that the int8 converter folds
 all three into one operator. Inputs are (size, size, 3). The last layer is dense with softmax. Sources:
@@ -71,7 +71,11 @@ class _Drawing:
 
 
 def steps_by_name(text: str, width: float = 1.0, size: int = 32, classes: int = 10) -> tuple[Step, ...]:
-    """The steps of the network with this name, "vgg16" or "resnet18"."""
+    """Returns the steps of the network with the name `text`, "vgg16" or "resnet18".
+
+    `width` multiplies the numbers of channels. `size`: the rows and columns of an input image. `classes`: the
+    number of outputs. Raises UsageError unless `size` fits the network's poolings and strides.
+    """
     multiple = _MULTIPLES[text]
     if size % multiple:
         hint = f"a multiple of {multiple}"
@@ -88,7 +92,10 @@ def steps_by_name(text: str, width: float = 1.0, size: int = 32, classes: int = 
 
 
 def by_name(text: str, width: float = 1.0, size: int = 32, classes: int = 10, seed: int = 0) -> keras.Model:
-    """The Keras model of the network with this name. Equal seeds give equal random weights."""
+    """Returns the Keras model of the network with the name `text`. Equal seeds give equal random weights.
+
+    The other arguments are those of `steps_by_name`.
+    """
     import keras
     from keras import initializers, layers
 

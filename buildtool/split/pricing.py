@@ -1,7 +1,7 @@
 """Asks the planner what a structure needs on a board before it is trained: RAM, flash, work and time.
 
-None of these depends on the values of weights. So a candidate is priced from a sketch: an int8 network of
-its structure with random weights. TensorFlow's converter takes up to half a minute for a network, a sketch a
+These do not depend on the values of weights. So a candidate is priced from a sketch: an int8 network of its
+structure with random weights. TensorFlow's converter takes up to half a minute for a network, a sketch a
 tenth of a second. The converter is used only for layers that the sketch does not know. A candidate whose
 plans all miss the goals is never trained.
 """
@@ -22,8 +22,8 @@ from buildtool.api import open_session
 from buildtool.api.requests import parse
 from buildtool.api.requests.kinds import Front
 from buildtool.api.requests.kinds import Plan as PlanRequest
+from buildtool.base.code_digest import code_digest
 from buildtool.base.errors import BuildtoolError
-from buildtool.base.identity import code_digest
 from buildtool.base.modes import Objective, Simplify, Strategy
 from buildtool.base.session import Session
 from buildtool.client.files import Located
@@ -88,7 +88,7 @@ class Price:
         return self.ram[0]
 
     def best(self, goals: Goals) -> Point:
-        """The plan with the least cost within the goals for RAM and flash.
+        """Returns the plan with the least cost within the goals for RAM and flash.
 
         If no plan is within them, it is the plan with the least memory.
         """
@@ -96,11 +96,11 @@ class Price:
         return min(within, key=lambda p: p.cost, default=self.least)
 
     def image(self, point: Point) -> int:
-        """Bytes of flash that a plan takes: the weight image, and the code if its size is known."""
+        """Returns the bytes of flash of a plan: the weight image, and the code if its size is known."""
         return self.flash + (point.code or 0)
 
     def missed_goal(self, goals: Goals) -> str:
-        """A text that says which goal, or memory of the board, is exceeded; "" if a plan is within all."""
+        """Returns a text that names the goal, or board memory, that all plans exceed; "" if a plan fits."""
         if why := self._check_flash(min(self.ram, key=self.image), goals):
             return why
         fitting = self._select_fitting(goals)
@@ -124,7 +124,7 @@ class Price:
         return [point for point in self.ram if point.bytes <= self._room(goals)]
 
     def _check_flash(self, point: Point, goals: Goals) -> str:
-        """A text that says why weights and code of a plan do not fit into flash; "" if they fit."""
+        """Returns a text that says why weights and code of a plan do not fit into flash; "" if they fit."""
         if self.flash > self.flash_there:
             return _describe_excess("flash", self.flash, self.flash_there, "the weight image")
         if goals.flash is not None and self.image(point) > goals.flash:
@@ -135,18 +135,18 @@ class Price:
         return ""
 
     def data(self) -> dict[str, Any]:
-        """The price as plain values for the records."""
+        """Returns the price as plain values for the records."""
         return {**vars(self), "ram": [list(point) for point in self.ram]}
 
     @classmethod
     def of_data(cls, data: Mapping[str, Any]) -> Price:
-        """The price from the values that `data` returned. Other values are ignored."""
+        """Returns the price for the values that the method `data` returned. Other values are ignored."""
         own = {field.name: data[field.name] for field in fields(cls)}
         return cls(**{**own, "ram": tuple(map(Point._make, data["ram"]))})
 
 
-def _describe_excess(what: str, need: int, room: int, of: str) -> str:
-    return f"{what}: {of} takes {need:,} bytes, there are {room:,}"
+def _describe_excess(what: str, need: int, room: int, subject: str) -> str:
+    return f"{what}: {subject} takes {need:,} bytes, there are {room:,}"
 
 
 class Pricer:
@@ -178,14 +178,14 @@ class Pricer:
         return self.prices[name]
 
     def missed(self, choice: Choice) -> str:
-        """A text that says why a structure misses the goals or has no plan; "" if it meets the goals."""
+        """Returns a text that says why a structure misses the goals or has no plan; "" if it meets them."""
         try:
             return self.price(choice).missed_goal(self.goals)
         except BuildtoolError as error:
             return error.text
 
     def figures(self, choice: Choice) -> dict[str, float]:
-        """The RAM, flash and cost of a structure, by name. Empty if the planner refuses the structure."""
+        """Returns a structure's RAM, flash and cost, by name. Empty if the planner refuses the structure."""
         try:
             price = self.price(choice)
         except BuildtoolError:
@@ -195,9 +195,9 @@ class Pricer:
 
     @cached_property
     def _about(self) -> dict[str, str]:
-        """All values that a price depends on besides the choice.
+        """Everything that a price depends on besides the choice, by name.
 
-        For a board's file they include the files that it extends.
+        For a board's file, this includes the files that it extends.
         """
         board = self.board
         if board.endswith(".toml"):
@@ -245,7 +245,7 @@ def price_of(file: bytes, board: str, session: Session) -> Price:
 
 
 def prepare_for(request: Mapping[str, Any], session: Session) -> tuple[Target, Prepared]:
-    """Returns for a request of kind `plan` or `front` its target and its planning problem.
+    """Returns the target and the planning problem of a request of kind `plan` or `front`.
 
     The network keeps all channels, as its weights are not trained yet.
     """
@@ -257,11 +257,11 @@ def prepare_for(request: Mapping[str, Any], session: Session) -> tuple[Target, P
 
 
 def code_bytes(graph: Graph, plan: Plan, target: Target, session: Session) -> int | None:
-    """An upper bound in bytes for the flash that the test firmware takes besides the weight image.
+    """Returns an upper bound for the flash that the test firmware needs besides the weight image, in bytes.
 
-    It takes this for code and constants. The sizes are recorded ones, for the newest compiler of the board's
-    first toolchain. They do not depend on what is installed. None if no sizes are recorded, or if code is not
-    in flash.
+    It is for code and constants. The sizes are recorded ones, for the newest compiler of the board's first
+    toolchain, and do not depend on what is installed. Returns None if no sizes are recorded, or if code is
+    not in flash.
     """
     board = target.board
     flash = {name for name in (board.code, board.weights) if board.memory(name).kind is not MemoryKind.RAM}

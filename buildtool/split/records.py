@@ -1,4 +1,7 @@
-"""Files from which a later run resumes: records of trainings and prices, and arrays, each written whole."""
+"""Files from which a later run resumes: records of trainings and prices, and arrays.
+
+Each file is written as a whole, or not at all.
+"""
 
 from __future__ import annotations
 
@@ -21,15 +24,15 @@ _HINT = "move the file away, or name another folder with --out; nothing was writ
 
 
 def key_of(parts: Mapping[str, Any]) -> str:
-    """A record's key: the SHA-256 (hex) of `parts`, the plain values on which the record depends."""
+    """Returns a record's key: the SHA-256 (hex) of `parts`, the plain values on which the record depends."""
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
 class Records:
     """Records of plain values, by key, in one JSON file. Several processes may write to it at once.
 
-    `networks` is the folder for the networks of the records. Raises UsageError if the file is not a file of
-    records. Such a file is not changed.
+    `networks` is the folder for the networks of the records. Raises UsageError if the file exists and is not
+    a file of records; it is then left unchanged.
     """
 
     def __init__(self, path: Path) -> None:
@@ -38,7 +41,7 @@ class Records:
         self._records = self._read()
 
     def get(self, key: str) -> dict[str, Any] | None:
-        """The record of a key, or None."""
+        """Returns the record of a key, or None."""
         return self._records.get(key)
 
     def put(self, key: str, record: Mapping[str, Any]) -> None:
@@ -66,7 +69,7 @@ class Records:
         outfiles.remove_parts(folder, self.networks)
 
     def _read(self) -> dict[str, dict[str, Any]]:
-        """All records of the file."""
+        """Returns all records of the file."""
         try:
             data = json.loads(self.path.read_bytes())
         except FileNotFoundError:
@@ -97,7 +100,7 @@ def keep_arrays(path: Path, about: Mapping[str, Any], arrays: Mapping[str, npt.N
 
 
 def read_arrays(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]] | None:
-    """The values and arrays that `keep_arrays` wrote; None if the file is missing or damaged."""
+    """Returns the values and arrays that `keep_arrays` wrote; None if the file is missing or damaged."""
     try:
         with np.load(path, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}  # each with its CRC checked

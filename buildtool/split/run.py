@@ -1,4 +1,4 @@
-"""One split from beginning to end: the original network, the search, its tables, the int8 network's plan."""
+"""Runs one split: the original network, the search, its tables, and the plan of the int8 network."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def run(wanted: SplitSettings, progress: Callable[[str], None]) -> tuple[dict[st
 
 
 def rank(result: SearchResult, prices: Pricer) -> tuple[bool, int, float]:
-    """A sort key: results without missed goals first, then small weight images, then high accuracy."""
+    """Returns a sort key: no missed goals first, then small weight images, then high accuracy."""
     return bool(result.misses), prices.price(result.chosen.choice).flash, -result.chosen.accuracy
 
 
@@ -95,7 +95,11 @@ def _refuse_hopeless(work: Work) -> None:
 
 
 def _propose_choices(work: Work) -> Iterator[Choice]:
-    """Yields choices: no split, one factor for all blocks, then the factor with the least RAM by block."""
+    """Yields choices that are likely to meet the goals, for each possible `first` (see `Choice`).
+
+    They are: no split, each factor for all blocks, and then for one block after the other the factor with
+    which the network needs the least RAM.
+    """
     for first in work.wanted.firsts:
         best = whole = Choice.whole(len(work.blocks), first)
         yield whole
@@ -216,8 +220,8 @@ def _plan(tflite: Path, wanted: SplitSettings, result: SearchResult) -> tuple[di
 def _measure(work: Work, result: SearchResult, plan: Path | None) -> tuple[SplitAccuracy, SplitFirmware]:
     """Measures the accuracy of the chosen network as Keras model, int8 model and firmware.
 
-    Also counts for how many images the firmware's outputs are exact. A few images run in the board's
-    emulator, through firmware that is built from the written plan.
+    It also counts for how many images the firmware's outputs are exact. A few images run in the board's
+    emulator, through firmware that is built from the written plan, if there is one.
     """
     settings, tflite, network = work.wanted.settings, work.wanted.out / TFLITE, result.chosen.network
     images = _test_images(work.data, settings, work.wanted.images)
@@ -250,7 +254,7 @@ def _measure(work: Work, result: SearchResult, plan: Path | None) -> tuple[Split
 
 
 def _test_images(data: Data, settings: Settings, limit: int) -> Labelled:
-    """At most `limit` test images and their classes, chosen at random with the seed."""
+    """Returns at most `limit` test images and their classes, chosen at random with the seed."""
     if limit >= len(data.test_x):
         return data.test_x, data.test_y
     order = np.sort(np.random.default_rng((settings.seed, 4)).permutation(len(data.test_x))[:limit])
@@ -260,7 +264,7 @@ def _test_images(data: Data, settings: Settings, limit: int) -> Labelled:
 def _validate(
     tflite: Path, board: str, images: Labelled, settings: Settings, plan: Path | None = None
 ) -> dict[str, Any]:
-    """The answer to a request of kind `validate` in which the firmware runs on all images."""
+    """Returns the answer to a request of kind `validate` in which the firmware runs on all images."""
     x, y = images
     with scratch() as folder:
         data = Path(folder) / "images.npz"
@@ -271,7 +275,7 @@ def _validate(
 
 
 def _ask(request: Mapping[str, Any]) -> dict[str, Any]:
-    """The service's answer to a request, in this process."""
+    """Answers a request in this process."""
     located = Located(request)
     try:
         return handle_cached(located.request, open_session())
@@ -303,7 +307,7 @@ Row = tuple[str, Candidate, Counts, Price | None]  # a network of Table 2; None:
 
 
 def tables(work: Work, searches: Sequence[SearchResult], result: SearchResult) -> tuple[Table, ...]:
-    """Table 1 of each search, Table 2 with the network of `result`, and the Pareto front of all networks."""
+    """Returns Table 1 of each search, Table 2 for `result`, and a table of all networks' Pareto front."""
     steps, goals = steps_of(work.base), work.wanted.goals
 
     def price(choice: Choice) -> Price | None:
@@ -333,7 +337,10 @@ def tables(work: Work, searches: Sequence[SearchResult], result: SearchResult) -
 
 
 def by_block(result: SearchResult, factors: Sequence[int]) -> Table:
-    """Table 1: each block's accuracy in % on held-out images with each splitting factor, and its factor."""
+    """Returns Table 1: for each block, the accuracy on held-out images by factor, and the kept factor.
+
+    `factors`: the factors that have a column. Accuracies are in percent.
+    """
     columns = ("block", "channels", "K = 1", *(f"K = {factor}" for factor in factors), "kept")
     rows: list[tuple[Cell, ...]] = []
     notes: list[str] = []
@@ -356,7 +363,7 @@ def by_block(result: SearchResult, factors: Sequence[int]) -> Table:
 def side_by_side(
     networks: Sequence[Row], original: Candidate, refused: Mapping[str, str], goals: Goals
 ) -> Table:
-    """Table 2: each network's accuracy on the test images, parameters, work, memory and time.
+    """Returns Table 2: each network's accuracy on the test images, parameters, work, memory and time.
 
     Losses of accuracy are relative to `original`.
     """
@@ -378,6 +385,6 @@ def side_by_side(
 
 
 def _flash(price: Price, goals: Goals) -> Cell:
-    """Bytes of flash that the best plan within the goals takes; None if the size of its code is unknown."""
+    """Returns the bytes of flash of the best plan within the goals; None if its code's size is unknown."""
     best = price.best(goals)
     return None if best.code is None else price.image(best)

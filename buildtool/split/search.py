@@ -1,4 +1,4 @@
-"""The search for a split: block by block, factor by factor, as long as the accuracy allows it.
+"""Searches for a split: block by block, factor by factor, as long as the accuracy allows it.
 
 Method: arXiv 2002.03302. At each block, the network so far is trained further as it is (the step's baseline),
 and with the block split by 2, 4, .... The search keeps the largest factor whose accuracy is within the
@@ -45,17 +45,18 @@ class Work:
     progress: Progress
 
     def allowed(self, block: Block) -> list[int]:
-        """The factors to try at a block."""
+        """Returns the factors to try at a block."""
         return [factor for factor in self.wanted.factors if block.allows(factor)]
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A trained network: its accuracies, its file, and the key of its record.
+    """A trained network.
 
-    `accuracy` is the share of held-out training images with the right class. The search decides by it. `test`
-    is this share for the test images, which only tables show. `figures`: its `ram`, `flash` and `cost` on the
-    board.
+    `accuracy`: the share of held-out training images with the right class, by which the search decides.
+    `test`: the share of test images with the right class, which is only shown.
+    `network`: its file. `key`: the key of its record.
+    `figures`: its `ram`, `flash` and `cost` on the board.
     """
 
     choice: Choice
@@ -68,9 +69,11 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Attempt:
-    """A factor that a step tried.
+    """A splitting factor that was tried at a block.
 
-    `drop`: percentage points of accuracy lost against the baseline. `why`: why it is not trained.
+    `candidate`: the trained network, None if it was not trained; `why` says why.
+    `drop`: percentage points of accuracy that it loses against the baseline.
+    `is_kept`: whether the accuracy allows this factor.
     """
 
     factor: int
@@ -82,7 +85,11 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Step:
-    """The search at one block. `baseline` is None if the block allows no factor."""
+    """The search at one block.
+
+    `baseline`: the network trained without splitting the block; None if the block allows no factor, and `why`
+    says why. `tried`: the factors. `kept`: the chosen factor.
+    """
 
     block: Block
     baseline: Candidate | None
@@ -95,10 +102,12 @@ class Step:
 class SearchResult:
     """The result of a search.
 
-    `others`: the networks for comparison, by name: "original" (not split), "second" (one factor smaller),
-    "naive" and "shared". They are trained as long in total as the chosen network. `refused`: why some of them
-    cannot be built, by name. `front`: the result of function `front`. `misses`: why the chosen network does
-    not meet the goals, or "" if it does.
+    `others`: the networks for comparison, by name. They are trained as long in total as the chosen network.
+    "original" is not split. "second" has a smaller factor in the block that lost the most accuracy. In
+    "naive" and "shared", all blocks have the same factor, and branches are joined once (see `Fusion`).
+    `refused`: for networks for comparison that cannot be built, by name, the reason.
+    `front`: the networks on the Pareto front (see `front` below).
+    `misses`: why the chosen network does not meet the goals; "" if it does.
     """
 
     original: Candidate
@@ -116,7 +125,7 @@ class SearchResult:
 
 
 def front(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
-    """The candidates on the Pareto front of accuracy, RAM, flash and cost, best accuracy first."""
+    """Returns the candidates on the Pareto front of accuracy, RAM, flash and cost, best accuracy first."""
 
     def beats(one: Candidate, other: Candidate) -> bool:
         pairs = [(one.figures[name], other.figures[name]) for name in one.figures if name in other.figures]
@@ -129,7 +138,7 @@ def front(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
 
 
 def search(work: Work, first: First) -> SearchResult:
-    """Searches the split of a network. `first`: what the first convolutions of branches read, see Choice.
+    """Searches for the split of a network. `first`: what branches' first convolutions read (see Choice).
 
     A candidate is trained only if it meets the goals, or can meet them with larger factors in later blocks.
     A recorded candidate is not trained again.
@@ -149,7 +158,7 @@ def search(work: Work, first: First) -> SearchResult:
 
 
 class _Run:
-    """One search. It trains candidates, or takes them from the records."""
+    """One search. It trains candidates, or reads them from the records."""
 
     def __init__(self, work: Work) -> None:
         self.trained: list[Candidate] = []
@@ -166,7 +175,7 @@ class _Run:
         self._times: list[float] = []  # seconds per candidate, of the trainings of this process
 
     def original(self, choice: Choice) -> Candidate:
-        """The candidate for the original network, which is not split."""
+        """Returns the candidate for the original network, which is not split."""
         held_out = {"seed": self._settings.seed, "validation": self._settings.validation}
         key = key_of({**self._root, "original": True, "pixels": self._settings.normalise, **held_out})
         path, record = self._path(key), self._work.records.get(key)
@@ -202,7 +211,7 @@ class _Run:
         return Step(block, baseline, tuple(attempts), best.choice.factors[block.index]), best
 
     def _explain_miss(self, choice: Choice, block: Block) -> str:
-        """A text that says why a choice misses the goals, even with larger factors in later blocks.
+        """Returns a text that says why a choice misses the goals even with larger factors in later blocks.
 
         It is "" if the choice may meet them.
         """
@@ -221,7 +230,7 @@ class _Run:
     ) -> tuple[dict[str, Candidate], dict[str, str]]:
         """Trains the networks for comparison as long in total as the chosen one.
 
-        Returns them by name, and by name why others cannot be built.
+        Returns them by name, and the reasons why others cannot be built, by name.
         """
         times = max(1, sum(step.baseline is not None for step in steps))
         networks: dict[str, Candidate] = {}
@@ -235,10 +244,10 @@ class _Run:
         return networks, refused
 
     def _train(self, before: Candidate, choice: Choice, times: int, what: str) -> Candidate:
-        """Trains the network of a choice, which begins with the weights of `before`.
+        """Trains a choice's network from the weights of `before`, for `times` the epochs of one candidate.
 
-        The training has `times` the epochs of one candidate. A network in the records is not trained again.
-        The network's file is written before its record, so that every record has a network.
+        A network in the records is not trained again. The network's file is written before its record, so
+        that every record has a network. `what` names the network in the progress.
         """
         own = self._settings
         settings = replace(own, epochs=times * own.fine_epochs, rate=own.fine_rate)
@@ -269,7 +278,7 @@ class _Run:
         return self.trained[-1]
 
     def _path(self, key: str) -> Path:
-        """The file of a record's network."""
+        """Returns the file of the network of the record `key`."""
         return self._work.records.networks / f"{key[:16]}.keras"
 
     def _record(
@@ -291,13 +300,13 @@ class _Run:
         return record
 
     def _read_candidate(self, choice: Choice, key: str, record: Mapping[str, Any]) -> Candidate:
-        """The candidate of a record."""
+        """Returns the candidate of a record."""
         figures = self._work.prices.figures(choice)
         return Candidate(choice, record["accuracy"], record["test"], self._path(key), key, figures)
 
 
 def other_choices(chosen: Choice, steps: Sequence[Step], work: Work) -> dict[str, Choice]:
-    """The choices to train for comparison, by name; see Found."""
+    """Returns the choices to train for comparison, by name (see `SearchResult.others`)."""
     others = {"original": Choice.whole(len(work.blocks), chosen.first)}
     if chosen.is_whole:
         return others

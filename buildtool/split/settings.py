@@ -23,14 +23,14 @@ _FIRSTS: dict[Reads, tuple[First, ...]] = {
     Reads.SLICE: ("slice",),
     Reads.BOTH: ("slice", "full"),
 }
-# Fields of Wanted and of Settings whose options have other names.
+# Fields of SplitSettings and Settings whose options have other names.
 _OPTION_NAMES = {"size": "image_size", "fine_epochs": "fine_tune"}
 _OPTION_NAMES |= {"batch": "train_batch", "validation": "held_out"}
 
 
 @dataclass(frozen=True)
 class Goals:
-    """Upper limits. None means the board's whole memory, or no limit on time."""
+    """Upper limits. None: the board's whole memory, or no limit for the time."""
 
     ram: int | None = None  # bytes of the arena
     flash: int | None = None  # bytes of weights and code
@@ -39,7 +39,7 @@ class Goals:
 
 @dataclass(frozen=True)
 class Settings:
-    """All settings that decide a training's result, besides the network and the data.
+    """All settings that determine a training's result, besides the network and the data.
 
     The learning rate rises from 0 during the share `warm_up` of all steps. Then it falls to 0 as half a
     cosine. `sgd` has a Nesterov momentum of 0.9. In each step weights decay by `weight_decay` times the
@@ -62,7 +62,7 @@ class Settings:
     normalise: str = "unit"  # pixels as real values: bytes, unit, signed, or MEANS/DEVIATIONS
 
     def pixels(self) -> Normalise:
-        """The rule that turns pixels into real values."""
+        """Returns the rule that turns pixels into real values."""
         rule = normalise("normalise", self.normalise)
         if rule is None:
             hint = "bytes, unit, signed, or MEANS/DEVIATIONS"
@@ -71,7 +71,7 @@ class Settings:
         return rule
 
     def data(self) -> dict[str, Any]:
-        """All settings as plain values."""
+        """Returns all settings as plain values."""
         return dataclasses.asdict(self)
 
 

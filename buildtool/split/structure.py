@@ -1,12 +1,12 @@
-"""Builds the Keras model of a choice, with the weights of the original or of a network trained later.
+"""Builds the Keras model of a choice, with the weights of the original network or of one trained later.
 
 A branch has the slices of its own channels from every layer. Kernels are sliced by output channels and, where
-the branch reads a part of the input, by input channels too. Biases, batch normalisation and whatever else has
-one number per channel are sliced by output channels.
+the branch reads a part of the input, by input channels too. Other weights with one number per channel, such
+as biases and batch normalisation, are sliced by output channels.
 
-Inside a block a layer's channels may have any order: the layer's kernel and its readers are reordered with
+Inside a block, a layer's channels may have any order: the layer's kernel and its readers are reordered with
 them, and the 1x1 convolution at the block's end restores the outputs' order. So channels with large weights
-between them are put into one branch (`orders`), which keeps the heaviest weights.
+between them are put into the same branch (`orders`), which keeps the largest weights.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ def build(
     """Builds the Keras model of a choice. Its layers have the same names in every process.
 
     `model` is the original network, with `blocks`. `weights` is a network trained later, whole or split. A
-    layer gets the weights of the same layer of `weights`. If there is none, it gets a slice of the whole
-    layer of `weights`, or if that is missing, too, of `model`. A fusion's 1x1 convolution begins as the
-    identity. With `grouped`, each channel goes to the branch where it keeps the most weight, and the fusion
-    restores the order. `model` is not changed, and the result shares no layer with it.
+    layer gets the weights of the same layer of `weights`. If that has no such layer, it gets a slice of the
+    whole layer of `weights` or, if that is missing, too, of `model`. A fusion's 1x1 convolution begins as the
+    identity. With `grouped`, each channel is put into the branch where it keeps the most weight, and the
+    fusion restores the order. `model` is not changed, and the result shares no layer with it.
     """
     import keras
 
@@ -66,7 +66,10 @@ def build(
 
 
 def _connect(model: keras.Model, steps: Sequence[Step]) -> dict[str, list[Any]]:
-    """Makes new layers like those of the model. Returns the output tensors of each step, by its name."""
+    """Makes a new Keras layer, like the model's, for each of `steps`.
+
+    Returns the output tensors of each step, by its name.
+    """
     import keras
 
     calls = {call.name: call for call in calls_of(model)}
@@ -125,14 +128,18 @@ class _WeightLoader:
             self._orders = orders(steps, self._original, self._read_kernel, trained)
 
     def _read_kernel(self, name: str) -> NDArray[Any]:
-        """The kernel of a convolution or dense layer, as (..., in, out)."""
+        """Returns the kernel of a convolution or dense layer, as (..., in, out)."""
         kind = self._original[name].kind
         weights = next(store for store in self._stores if name in store)[name].get_weights()
         kernel = weights[1 if kind == "SeparableConv2D" else 0]
         return np.swapaxes(kernel, -1, -2) if kind.endswith("Transpose") else kernel
 
     def weights(self, step: Step, shapes: list[tuple[int, ...]]) -> Weights:
-        """The weights for the layer of a step. They have these shapes."""
+        """Returns the weights for the layer of a step. `shapes`: the shapes that they must have.
+
+        Raises UnsupportedError if no network has such weights, and the step is not a fusion's convolution.
+        That begins as the identity.
+        """
         for store in self._stores:
             weights: Weights = list(store[step.name].get_weights()) if step.name in store else []
             if [one.shape for one in weights] != shapes and step.part and step.part.source in store:
@@ -156,7 +163,10 @@ class _WeightLoader:
         return [kernel.reshape(*step.kernel, count, count), np.zeros(count, np.float32)]
 
     def _order_channels(self, name: str, channels: Channels | None) -> Channels | None:
-        """Converts channel numbers in the branches' order to those in the original's order."""
+        """Returns the original numbers of channels that are numbered in the branches' order.
+
+        `name`: the original step whose channels they are.
+        """
         order = self._orders.get(name)
         if order is None or channels is None:
             return channels
@@ -164,7 +174,10 @@ class _WeightLoader:
 
 
 def slice_weights(original: Step, weights: Weights, reads: Channels | None, writes: Channels) -> Weights:
-    """Slices the weights of a branch's layer from those of the whole layer.
+    """Returns the weights of a branch's layer as slices of those of the whole layer.
+
+    `original`: the whole layer. `reads`: the input channels of the branch's layer (None: all). `writes`: its
+    output channels.
 
     Kernels are (..., in, out), or (..., out, in) where transposed; in grouped convolutions, `in` counts the
     channels of one group. A separable convolution has (rows, columns, in, multiplier) and
@@ -194,14 +207,17 @@ def slice_weights(original: Step, weights: Weights, reads: Channels | None, writ
 def orders(
     split: Sequence[Step], original: Mapping[str, Step], kernel_of: Kernel, settled: Iterable[str]
 ) -> dict[str, NDArray[np.int64]]:
-    """Returns the channels of each split original step, in the order in which the branches have them.
+    """Returns the order in which the branches have the channels of each split original step, by its name.
 
-    The weight between an input and an output channel is the sum of squares over the kernel's window, divided
-    by the output channel's sum, since batch normalisation makes all outputs alike. The layers are reordered
-    one at a time, by a greedy assignment and swaps, until the weight inside branches no longer grows. The
-    order stays where channels are concatenated, grouped, or joined with channels that are not split, and in
-    layers of the split network that have weights already (`settled`). `kernel_of` returns the kernel
-    (..., in, out) of an original convolution or dense layer.
+    The order keeps large weights inside branches. The weight between an input and an output channel is the
+    sum of squares over the kernel's window, divided by the output channel's sum, since batch normalisation
+    makes all outputs alike. One layer after the other is reordered, by a greedy assignment and swaps, until
+    the weight inside branches no longer grows. The order does not change where channels are concatenated,
+    grouped, or joined with channels that are not split.
+
+    `split`: the steps of the split network. `original`: the steps of the original network, by name.
+    `kernel_of`: returns the kernel (..., in, out) of an original convolution or dense layer.
+    `settled`: the names of split steps that have weights already, whose order does not change either.
     """
     spaces = _Spaces(split, original, set(settled))
     links, natural = _find_links(split, original, kernel_of, spaces)
@@ -223,10 +239,11 @@ def is_part(step: Step) -> bool:
 
 
 class _Spaces:
-    """Sets of steps whose channels have one common order: a convolution and the channelwise steps after it.
+    """Sets of original steps whose channels must have the same order.
 
-    Each set has the name of one of its original steps. `sizes`: the number of channels in each branch's part,
-    by step. `settled`: the sets whose order must not change.
+    Such a set is a convolution and the steps after it that compute each channel separately. It has the name
+    of one of its steps. `sizes`: for each step, the number of channels in each branch. `settled`: the sets
+    whose order must not change.
     """
 
     def __init__(self, split: Sequence[Step], original: Mapping[str, Step], settled: set[str]) -> None:
@@ -246,15 +263,16 @@ class _Spaces:
                 self.settled.add(self.of(source))
 
     def of(self, name: str) -> str:
-        """The name of the set that contains an original step."""
+        """Returns the name of the set that contains an original step."""
         while name in self._above:
             name = self._above[name]
         return name
 
     def _relate(self, step: Step, inner: Sequence[bool], original: Mapping[str, Step]) -> None:
-        """Unites a step's set with the sets of its inputs, or adds it to `settled`.
+        """Unites a step's set with the sets of its inputs.
 
-        `inner`: for each input, whether it is a branch's part.
+        If the order of the step's channels must not change, its set is added to `settled` instead. `inner`:
+        for each input, whether it is a branch's part. `original`: the original steps by name.
         """
         fixed = step.kind == "Concatenate" or step.multiplier > 1 or step.groups > 1
         for name, is_inner in zip(step.inputs, inner, strict=True):
@@ -283,9 +301,10 @@ class _Link(NamedTuple):
 def _find_links(
     split: Sequence[Step], original: Mapping[str, Step], kernel_of: Kernel, spaces: _Spaces
 ) -> tuple[list[_Link], dict[str, Groups]]:
-    """Returns the links, and for each set the current group of each channel.
+    """Returns the links, and for each set of steps the branch of each channel, in the original order.
 
-    A tensor that step STEP reads whole is a set with the name " STEP".
+    `split`, `original` and `kernel_of`: as in `orders`. A tensor that step STEP reads whole counts as a set
+    with the name " STEP".
     """
     steps = {step.name: step for step in split}
     first = {step.part.source: step for step in reversed(split) if step.part is not None and is_part(step)}
@@ -308,7 +327,7 @@ def _find_links(
 
 
 def _sum_weight(links: Sequence[_Link], groups: Mapping[str, Groups]) -> float:
-    """Sums the weight between channels of the same branch over all links."""
+    """Returns how much weight lies inside branches: between channels of the same branch, over all links."""
     return sum(
         float(weight[groups[source][:, None] == groups[target][None, :]].sum())
         for source, target, weight in links
@@ -318,7 +337,11 @@ def _sum_weight(links: Sequence[_Link], groups: Mapping[str, Groups]) -> float:
 def _raise_weight(
     groups: dict[str, Groups], free: Sequence[str], links: Sequence[_Link], sizes: Mapping[str, Channels]
 ) -> dict[str, Groups]:
-    """Improves the groups of one set of channels at a time, SWEEPS times or until nothing improves."""
+    """Returns better branches for the channels of the sets `free`, one set at a time.
+
+    It goes over all sets SWEEPS times, or until nothing improves. `groups`: the branch of each channel, by
+    set.
+    """
     total = _sum_weight(links, groups)
     for _ in range(SWEEPS):
         before = total
@@ -339,9 +362,10 @@ def _raise_weight(
 
 
 def _assign(worth: Floats, sizes: Sequence[int]) -> Groups:
-    """Assigns channels to groups of these sizes. `worth`: the weight of each channel in each group.
+    """Assigns channels to branches of these sizes; returns the branch of each channel.
 
-    Channels that lose most in another group are assigned first. Then pairs of channels are swapped.
+    `worth`: the weight that each channel has in each branch. Channels that lose most in another branch are
+    assigned first. Then pairs of channels are swapped.
     """
     ranked = np.sort(worth, axis=1)
     room = list(sizes)
@@ -352,9 +376,9 @@ def _assign(worth: Floats, sizes: Sequence[int]) -> Groups:
         room[group] -= 1
     rows = np.arange(len(worth))
     for _ in range(len(worth)):
-        there = worth[:, groups]  # of each channel in the group of each other
-        here = worth[rows, groups]
-        gain = there + there.T - here[:, None] - here[None, :]
+        exchanged = worth[:, groups]  # of each channel in the group of each other
+        own = worth[rows, groups]
+        gain = exchanged + exchanged.T - own[:, None] - own[None, :]
         one, other = np.unravel_index(int(gain.argmax()), gain.shape)
         if gain[one, other] <= GAIN:
             break

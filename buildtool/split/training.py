@@ -82,13 +82,13 @@ def train(
 
 
 def accuracy(model: Any, x: Pixels, y: Labels, settings: Settings) -> float:
-    """The share of images whose class has the largest output. Among equal outputs the first one counts."""
-    right = 0
+    """Returns the share of images whose class has the largest output. Of equal outputs, the first counts."""
+    correct = 0
     for start in range(0, len(x), _JUDGE_BATCH):
         batch = slice(start, start + _JUDGE_BATCH)
         outputs = np.asarray(model.predict_on_batch(inputs(x[batch], settings.pixels())))
-        right += int(np.sum(np.argmax(outputs, axis=1) == y[batch]))
-    return right / len(x)
+        correct += int(np.sum(np.argmax(outputs, axis=1) == y[batch]))
+    return correct / len(x)
 
 
 # ---- an epoch --------------------------------------------------------------------------------------
@@ -105,10 +105,10 @@ class _Clock:
         self._warm = (0, 0.0)  # the first step of this process, and when it ended
 
     def seconds(self) -> float:
-        """Seconds since the training began, without the time between a kill and its resumption."""
+        """Returns the seconds of training so far, without the time between a kill and its resumption."""
         return self._before + time.monotonic() - self._began
 
-    def step(self, epoch: int, step: int, right: float) -> None:
+    def step(self, epoch: int, step: int, correct: float) -> None:
         """Reports the progress, at most once a second."""
         now, at = time.monotonic(), epoch * self._steps + step + 1
         if not self._warm[0]:  # this step also compiled the network: its time is no estimate
@@ -117,7 +117,7 @@ class _Clock:
             return
         self._reported = now
         first, since = self._warm
-        text = f"epoch {epoch + 1} of {self._epochs}: {right:.1%} right"
+        text = f"epoch {epoch + 1} of {self._epochs}: {correct:.1%} right"
         if at > first:
             each = (now - since) / (at - first)
             text += f", {duration(each * (self._epochs * self._steps - at))} left"
@@ -209,7 +209,7 @@ def inputs(x: Pixels, rule: Normalise) -> Reals:
 
 
 def is_held_out(data: Data, settings: Settings) -> npt.NDArray[np.bool_]:
-    """A mask of the training images that are used only to judge candidates, not to train them.
+    """Returns a mask of the training images that only judge candidates and are not used for training.
 
     They are a share of each class, at least one image each.
     """
@@ -218,7 +218,7 @@ def is_held_out(data: Data, settings: Settings) -> npt.NDArray[np.bool_]:
 
 
 def judge(model: Any, data: Data, settings: Settings) -> float:
-    """The share of the held-out images whose class has the largest output."""
+    """Returns the share of the held-out images whose class has the largest output."""
     mask = is_held_out(data, settings)
     return accuracy(model, data.train_x[mask], data.train_y[mask], settings)
 
@@ -232,14 +232,14 @@ class Batches:
         self._order = order.permutation(np.flatnonzero(~is_held_out(data, settings)))
 
     def __len__(self) -> int:
-        """The number of batches in an epoch. Images that do not fill a last batch are left out.
+        """Returns the number of batches in an epoch, at least 1.
 
-        They are other images in each epoch.
+        Images that do not fill a last batch are left out. Which ones these are differs from epoch to epoch.
         """
         return max(1, len(self._order) // self._settings.batch)
 
     def __getitem__(self, step: int) -> tuple[Reals, Labels]:
-        """Images, float32 [batch, height, width, channels], and their classes, int64 [batch]."""
+        """Returns images, float32 [batch, height, width, channels], and their classes, int64 [batch]."""
         size = self._settings.batch
         chosen = self._order[step * size : (step + 1) * size]
         random = np.random.default_rng((self._settings.seed, _ORDER, self._epoch, step))

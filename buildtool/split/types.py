@@ -1,6 +1,6 @@
-"""Records of a network: its layers, its blocks, a splitting factor for each block, and its counts.
+"""A network as a split sees it: its layers (steps), its blocks, a splitting factor for each, and counts.
 
-They are read from a Keras model (graphs.py) or drawn (networks.py), so that only training needs Keras.
+These are read from a Keras model (graphs.py) or drawn (networks.py), so only training needs Keras.
 """
 
 from __future__ import annotations
@@ -38,7 +38,10 @@ First = Literal["full", "slice"]
 
 @dataclass(frozen=True)
 class Part:
-    """A branch's part of the original layer `source`: its input channels (None: all) and output channels."""
+    """A branch's part of the original layer `source`.
+
+    `reads`: its input channels (None: all). `writes`: its output channels.
+    """
 
     source: str
     reads: tuple[int, ...] | None
@@ -50,10 +53,12 @@ class Step:
     """One layer or operation of a network.
 
     `kind`: the class of the Keras layer or operation. A "Slice" takes channels `part.writes` of its input.
-    `inputs`: the names of the steps that it reads. `shape`: the output's shape, channels last, without the
-    batch (None: any size). `kernel` and `strides` have rows first. `multiplier`: a depthwise convolution's
-    output channels per input channel. `refused`: why it cannot be part of a split block, or "". `part`: its
-    part of an original layer, or None if it is whole.
+    `inputs`: the names of the steps that it reads.
+    `shape`: the output's shape, channels last, without the batch (None: any size).
+    `kernel` and `strides`: rows first.
+    `multiplier`: a depthwise convolution's output channels per input channel.
+    `refused`: why it cannot be part of a split block, or "".
+    `part`: its part of an original layer, or None if it is whole.
     """
 
     name: str
@@ -74,17 +79,17 @@ class Step:
 
     @property
     def is_mixing(self) -> bool:
-        """Whether each of its output channels reads several input channels."""
+        """Whether each of the step's output channels reads several input channels."""
         return self.kind in MIXING
 
     @property
     def is_strided(self) -> bool:
-        """Whether its output has fewer rows or columns than its input because of its strides."""
+        """Whether the output has fewer rows or columns than the input because of strides."""
         return max(self.strides, default=1) > 1 and not self.kind.endswith("Transpose")
 
     @property
     def is_fusion(self) -> bool:
-        """Whether it is the 1x1 convolution of a fusion block."""
+        """Whether the step is the 1x1 convolution of a fusion block."""
         return self.is_mixing and self.name.endswith(FUSION_ENDING)
 
     @property
@@ -98,9 +103,11 @@ class Step:
 class Block:
     """A part of a network with one input tensor and one output tensor.
 
-    `index` counts from 0, and `name` from "block1". `layers`: the layers' names in order. `channels`: the
-    number of output channels. `largest`: the largest splitting factor at which every branch has a channel of
-    every layer. `groups`: the group counts of its grouped convolutions; a factor must divide all of them.
+    `index`: its number, from 0. `name`: "block1", "block2" and so on.
+    `layers`: the layers' names in order.
+    `channels`: the number of output channels.
+    `largest`: the largest splitting factor at which every branch has a channel of every layer.
+    `groups`: the group counts of its grouped convolutions; a factor must divide all of them.
     `reason`: why it cannot be split, or "".
     """
 
@@ -127,12 +134,13 @@ class Fusion(Enum):
 
 @dataclass(frozen=True)
 class Choice:
-    """One structure: the splitting factor of each block, in the network's order.
+    """One structure of a split network.
 
+    `factors`: the splitting factor of each block, in the network's order. With Fusion.NAIVE and Fusion.SHARED
+    all are equal; with NAIVE, however, the first blocks may have factor 1.
     `first`: whether the first convolution of a branch reads all channels before the block ("full") or the
-    branch's share of them ("slice"). The network's input is always read whole. `shared`: how many
-    convolutions at the network's beginning are whole. Without fusion all factors are equal, except that
-    for NAIVE, blocks with factor 1 may come before the others.
+    branch's share of them ("slice"). The network's input is always read whole.
+    `shared`: how many convolutions at the network's beginning are whole.
     """
 
     factors: tuple[int, ...]
@@ -153,11 +161,11 @@ class Choice:
 
     @classmethod
     def whole(cls, blocks: int, first: First = "slice") -> Choice:
-        """The original network of this many blocks: every factor is 1."""
+        """Returns the original network of this many blocks: every factor is 1."""
         return cls((1,) * blocks, first)
 
     def with_factor(self, index: int, factor: int) -> Choice:
-        """The same choice with another factor for one block, counted from 0."""
+        """Returns the same choice with another factor for one block, counted from 0."""
         return replace(self, factors=(*self.factors[:index], factor, *self.factors[index + 1 :]))
 
     @property
@@ -176,7 +184,7 @@ class Choice:
         return "-".join(map(str, self.factors))
 
     def key(self) -> str:
-        """A short text for records, file names and tables, such as "8-2-2-4-4,slice", "4-4,full,shared3"."""
+        """Returns a short text for records, files and tables, "8-2-2-4-4,slice" or "4-4,full,shared3"."""
         fusion = "" if self.fusion is Fusion.FUSED else f",{self.fusion.value}"
         return f"{self.text},{self.first}{fusion}{self.shared or ''}"
 
@@ -193,9 +201,9 @@ def partition(channels: int, parts: int) -> tuple[tuple[int, ...], ...]:
 
 @dataclass(frozen=True)
 class Counts:
-    """The numbers of weights in the kernels of convolutions and fusion blocks, and the MACs of an inference.
+    """The number of weights in the kernels of convolutions and fusion blocks, and the MACs of an inference.
 
-    Biases and batch normalisation do not count; the MACs include dense layers.
+    Biases and batch normalisation do not count. The MACs include dense layers.
     """
 
     convolutions: int
@@ -204,7 +212,7 @@ class Counts:
 
 
 def parameters(steps: Sequence[Step]) -> dict[str, int]:
-    """The number of weights in each layer's kernels, by the layer's name."""
+    """Returns the number of weights in each layer's kernels, by the layer's name."""
     channels = {step.name: step.channels for step in steps}
     weights = {}
     for step in steps:
@@ -219,7 +227,7 @@ def parameters(steps: Sequence[Step]) -> dict[str, int]:
 
 
 def counts_in(steps: Sequence[Step]) -> Counts:
-    """The counts for the network with these steps."""
+    """Returns the counts for the network with these steps."""
     by_name = {step.name: step for step in steps}
     convolutions = fusion = macs = 0
     for name, count in parameters(steps).items():

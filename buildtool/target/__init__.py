@@ -1,1 +1,1 @@
-"""Targets as data: boards, cores, kernel catalogues, costs; the plugin interface."""
+"""Targets as plain data: boards, cores, kernel catalogues and costs; and the interface of target plugins."""

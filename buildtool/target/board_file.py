@@ -3,8 +3,9 @@
     extends = "cortex-m4"
     reserved_bytes = "16K"
 
-The keys are defined by the fields of `Board` and of its parts (`plain.Key`), which
-docs/reference/target-reference.md is made from. This module checks conditions between several keys.
+The keys are defined by the fields of `Board` and of its parts (`plain.Key`). The page
+docs/reference/target-reference.md is made from these definitions. This module checks conditions between
+several keys.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ WHAT = "board file"
 
 
 def merge(base: Mapping[str, object], override: Mapping[str, object]) -> Table:
-    """Returns `base` with the values of `override`; tables are merged key by key."""
+    """Returns the tables of `base` and `override` merged key by key; `override` wins."""
     merged = dict(base)
     for key, value in override.items():
         old = merged.get(key)
@@ -39,9 +40,10 @@ def merge(base: Mapping[str, object], override: Mapping[str, object]) -> Table:
 
 
 def parse_board(table: Table, name: str, path: str, data: bytes | None = None) -> Board:
-    """Returns the Board of a table without `extends`; raises TargetError with `path`, the key and its line.
+    """Returns the Board that a board file's table describes. The table no longer has the key `extends`.
 
-    `data` is the content of the file, if it has been read already.
+    `name` is the board's name. `data` is the content of the file at `path`, if it has been read already.
+    Raises TargetError with the path, the key and its line if the table has a mistake.
     """
     with mistakes(path, data):
         board = from_table(table, Board, also=(EXTENDS,), name=name)
@@ -65,7 +67,9 @@ def parse_board(table: Table, name: str, path: str, data: bytes | None = None) -
 
 
 def _check_memories(board: Board) -> None:
-    """Checks that memories are separate address ranges, that caches exist, and that they hold whole lines."""
+    """Raises Mismatch unless memories are separate 32-bit address ranges, and their caches exist and hold
+    whole lines.
+    """
     if not board.memories:
         raise Mismatch("at least one memory is needed", "memory", "write [memory.ram]")
     for cache in board.caches:
@@ -92,7 +96,9 @@ def _check_memories(board: Board) -> None:
 
 
 def _check_apart(memories: Iterable[Memory], keys: Mapping[str, str]) -> None:
-    """Checks that memories do not overlap. `keys` has, by a memory's name, the key that gives its address."""
+    """Raises Mismatch if two memories overlap. `keys` maps a memory's name to the key that gives its
+    address.
+    """
     for low, high in pairwise(sorted(memories, key=lambda memory: memory.base)):
         if low.base + low.size > high.base:
             end = low.base + low.size
@@ -101,19 +107,21 @@ def _check_apart(memories: Iterable[Memory], keys: Mapping[str, str]) -> None:
 
 
 def _check_roles(board: Board) -> None:
-    """Checks that the memories of roles exist, and that data and arena are in RAM."""
+    """Raises Mismatch unless the memories of all roles exist, and those for data and arena are RAM."""
     kinds = {memory.name: memory.kind for memory in board.memories}
-    for role in ("code", "data", "arena", "weights"):
+    for role in ("code", "data", "arena", "weights", *(["kernels"] if board.kernels else [])):
         memory = getattr(board, role)
         if memory not in kinds:
             what = f"there is no memory {shown(memory)}"
             raise Mismatch(what, f"roles.{role}", did_you_mean(memory, kinds))
-        if role in ("data", "arena") and kinds[memory] is not MemoryKind.RAM:
+        if role in ("data", "arena", "kernels") and kinds[memory] is not MemoryKind.RAM:
             raise Mismatch(f"memory '{memory}' is {kinds[memory]}; it must be ram", f"roles.{role}")
 
 
 def _check_arenas(board: Board) -> None:
-    """Checks that programs can write the memories of `roles.arenas`, and that the arena's is among them."""
+    """Raises Mismatch unless programs can write the memories in `roles.arenas`, and the arena's memory is one
+    of them.
+    """
     usable = [m.name for m in board.memories if m.kind is MemoryKind.RAM and not m.bandwidth]
     for name in board.arenas:
         if name not in usable:
@@ -127,7 +135,7 @@ def _check_arenas(board: Board) -> None:
 
 
 def _check_room(board: Board) -> None:
-    """Checks that the stack and the reserved bytes fit in their memories."""
+    """Raises Mismatch unless the stack and the reserved bytes fit in their memories."""
     needs = {board.data: board.stack_bytes}
     needs[board.arena] = needs.get(board.arena, 0) + board.reserved_bytes
     for name, bytes_needed in needs.items():
@@ -139,7 +147,9 @@ def _check_room(board: Board) -> None:
 
 
 def _check_bases(emulator: Emulator, memories: Sequence[Memory]) -> None:
-    """Checks that the memories in `emulator.bases` exist, have 32-bit addresses there, and do not overlap."""
+    """Raises Mismatch unless the memories in `emulator.bases` exist, and with these addresses all memories
+    are separate 32-bit address ranges.
+    """
     bases = dict(emulator.bases)
     check_keys(bases, [memory.name for memory in memories], "emulator.bases.")
     emulated = [replace(memory, base=bases.get(memory.name, memory.base)) for memory in memories]
@@ -151,7 +161,7 @@ def _check_bases(emulator: Emulator, memories: Sequence[Memory]) -> None:
 
 
 def _check_image(image: FlashImage, code: Memory, weights: Memory) -> None:
-    """Checks that code, slots and partitions lie in their memories and begin at erase blocks."""
+    """Raises Mismatch unless code, slots and partitions lie in their memories and begin at erase blocks."""
     boot = image.mcuboot
     if boot and (boot.header_bytes < 32 or boot.header_bytes % 128 or boot.header_bytes >= boot.slot_bytes):
         what = f"must be a multiple of 128 below slot_bytes, not {boot.header_bytes}"
@@ -182,7 +192,9 @@ def _check_image(image: FlashImage, code: Memory, weights: Memory) -> None:
 
 
 def _check_slots(image: FlashImage, code: Memory, weights: Memory) -> None:
-    """Checks that every slot is a whole number of erase blocks, and that all slots lie in the memory."""
+    """Raises Mismatch unless every slot is a whole number of erase blocks, and all slots lie in the
+    memory.
+    """
     start = partition_start(image, code, weights)
     if start is None:
         hint = "set weights_start in [image]"
@@ -200,9 +212,10 @@ def _check_slots(image: FlashImage, code: Memory, weights: Memory) -> None:
 
 
 def resolve(files: Sequence[tuple[Path, Table]]) -> Table:
-    """Returns the table of a board file merged over those of all files that it extends; see `chain`.
+    """Returns the table of a board file, merged over those of the files that it extends.
 
-    Raises TargetError for a key in `without` that those files do not have.
+    `files` is from `chain`. Raises TargetError if the key `without` of a file names something that the files
+    that it extends do not have.
     """
     merged: Table = {}
     for path, table in reversed(files):
@@ -215,7 +228,9 @@ def resolve(files: Sequence[tuple[Path, Table]]) -> Table:
 
 
 def _leave_out(table: Table, name: str) -> Table:
-    """Returns the table without the key or table `name` ("memory.psram")."""
+    """Returns the table without the key or inner table `name`, such as "memory.psram". Raises Mismatch if it
+    does not exist.
+    """
     first, _, rest = name.partition(".")
     inner = table.get(first)
     if first not in table or (rest and not isinstance(inner, dict)):
@@ -227,10 +242,12 @@ def _leave_out(table: Table, name: str) -> Table:
 def chain(
     path: Path, known: Callable[[str], Path], data: bytes | None = None
 ) -> Iterator[tuple[Path, Table]]:
-    """Yields `path` and every file that it extends, the nearest first, each with its own table.
+    """Yields `path` and every file that it extends, directly or not, the nearest first, each with its own
+    table.
 
-    `known` returns the file of a board's or a core's name; it raises TargetError for an unknown one. `data`
-    is the content of `path`, if it has been read already.
+    `known` returns the file of a board's or a core's name, and raises TargetError for an unknown one. `data`
+    is the content of `path`, if it has been read already. Raises TargetError if a file cannot be read, or if
+    files extend each other.
     """
     seen: list[Path] = []
 

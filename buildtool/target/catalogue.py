@@ -1,8 +1,8 @@
 """Selects an operator's kernel, and evaluates the catalogue's formulas on the operator's geometry.
 
 Formulas may use `variables.VARIABLES` (see `features`). Those of kernels may also use the core's `threads`,
-and costs its `vector_bits` (128 if it has none) and `soft_float`; `for_core` replaces them by numbers. The
-first of a target's kernels whose `when` holds serves an operator.
+and costs its `vector_bits` (128 if it has no vectors) and `soft_float`; `for_core` replaces these by numbers.
+An operator is served by the first of a target's kernels whose condition `when` holds.
 """
 
 from __future__ import annotations
@@ -55,7 +55,9 @@ VIEWS = ((Argument.IN, 0), (Argument.IN1, 0), (Argument.IN2, 1), (Argument.IN3, 
 
 
 def for_core(variants: Iterable[KernelVariant], core: Core) -> tuple[KernelVariant, ...]:
-    """Returns the variants with numbers in place of the core's variables in their formulas."""
+    """Returns the kernels with numbers in place of the variables that the core determines: `vector_bits`,
+    `soft_float` and `threads`.
+    """
     values = {
         VECTOR_BITS: str(core.vector_bits or LEAST_VECTOR_BITS),
         SOFT_FLOAT: str(int(not core.has_float_unit)),
@@ -76,13 +78,11 @@ def for_core(variants: Iterable[KernelVariant], core: Core) -> tuple[KernelVaria
 
 
 def features(graph: Graph, op: Op) -> dict[str, int]:
-    """Returns the values of `variables.VARIABLES` for an operator: 0 or 1 for those without meaning for it.
+    """Returns the values of `variables.VARIABLES` for an operator, by name.
 
-    The graph caches them, since every formula of an operator reads them.
-
-    The vectors of a dense layer count as columns of one row, and the steps of an LSTM as columns. `macs`
-    comes from `op_macs`, `lines` and `scattered` from `strided.lines`, and `narrow` and `below` from
-    `WidenedAttrs`.
+    A variable that has no meaning for the operator is 0 or 1. The vectors of a dense layer count as columns
+    of one row, and the steps of an LSTM as columns. The graph caches the result, since every formula of an
+    operator reads it.
     """
     known: dict[int, tuple[Op, dict[str, int]]] = graph.facts.setdefault("features", {})
     entry = known.get(id(op))
@@ -115,7 +115,10 @@ def _compute_features(graph: Graph, op: Op) -> dict[str, int]:
 
 
 def _read_attributes(graph: Graph, op: Op, first: Tensor, result: Tensor) -> dict[str, int]:
-    """Returns the part of the geometry that comes from attributes and the shapes of constants."""
+    """Returns the variables that come from an operator's attributes and from the shapes of its constants.
+
+    `first` and `result` are the operator's first input and output.
+    """
     match attrs := op.attrs:
         case ConvAttrs():
             _, kh, kw, cin = graph.tensors[op.inputs[1]].shape
@@ -156,7 +159,7 @@ Pair = tuple[int, int]  # along rows, along columns
 
 
 def _window_features(kernel: Pair, stride: Pair, pad: Pad, dilation: Pair = (1, 1)) -> dict[str, int]:
-    """Returns the geometry of a window."""
+    """Returns the variables of a window: its size, stride, dilation, and padding at the top and left."""
     numbers = (*kernel, *stride, *dilation, pad.top, pad.left)
     return dict(zip(("kh", "kw", "sh", "sw", "dh", "dw", "pt", "pl"), numbers, strict=True))
 
@@ -173,10 +176,12 @@ def serving(target: Target, graph: Graph, op: Op) -> Iterator[KernelVariant]:
 
 
 def leaner(target: Target, graph: Graph, op: Op) -> tuple[KernelVariant, ...]:
-    """Returns the best of the kernels that serve `op`, then each that needs less scratch than all before it.
+    """Returns the best kernel for `op`, then each further one that needs less scratch than all kernels before
+    it.
 
-    Weights of four bits are packed for the best kernel, so it is the only one then. The first entry of a
-    function that serves an operator says what the function needs for it; later ones are for other operators.
+    If the weights are stored in four bits, it returns only the best kernel, for which they are packed. If
+    several entries of the catalogue have the same function, only the first one that serves the operator
+    counts: it says what the function needs for it.
     """
     chosen: list[KernelVariant] = []
     known = set[tuple[str, str]]()
@@ -196,9 +201,10 @@ def leaner(target: Target, graph: Graph, op: Op) -> tuple[KernelVariant, ...]:
 
 
 def select(target: Target, graph: Graph, op: Op) -> KernelVariant:
-    """Returns the first of the target's kernels that serves `op`; raises UnsupportedError if none does.
+    """Returns the first of the target's kernels that serves `op`; if the target is `lean`, the one that needs
+    the least scratch.
 
-    If the target is `lean`, it is the one with the least scratch.
+    Raises UnsupportedError if no kernel serves it.
     """
     for variant in leaner(target, graph, op)[::-1] if target.lean else serving(target, graph, op):
         return variant
@@ -227,26 +233,32 @@ def select(target: Target, graph: Graph, op: Op) -> KernelVariant:
 
 
 def _computes(variant: KernelVariant, op: Op) -> bool:
-    """Whether the variant has the operator's arithmetic, and computes it in the pieces that it takes.
+    """Whether the kernel has the arithmetic that `op` needs, and can compute it in the way in which it is
+    called.
 
-    Kernels of whole tensors are those of libraries, which know no negative padding.
+    A kernel that computes whole tensors (those of libraries) supports neither negative padding nor a pooling
+    with a folded PAD.
     """
     whole_only = variant.windows is Windows.WHOLE
     return variant.form == form(op) and not (whole_only and (is_bordered(op) or is_cropped(op.attrs)))
 
 
 def is_bordered(op: Op) -> bool:
-    """Whether the operator is a maximum pooling with a folded PAD, which runs in pieces (`emit.bordered`)."""
+    """Whether the operator is a maximum pooling with a folded PAD. Outputs at the border are then computed by
+    separate calls (`emit.bordered`).
+    """
     return op.kind is OpKind.MAX_POOL_2D and isinstance(op.attrs, FilledPoolAttrs)
 
 
 def contract_for(variant: KernelVariant, graph: Graph, op: Op) -> KernelVariant:
-    """Returns the variant with the contract that holds when it is called for `op`.
+    """Returns the kernel with the overlap contract (see `Contract`) that holds when it is called for `op`.
 
-    Calls on parts of the channels, row by row, do not compute the elements in ascending order. If the input
-    is some channels of a wider tensor, the kernel does not read that tensor's elements in sequence, and the
-    inputs of a concatenation are not contiguous. If weights are expanded for some output channels at a time,
-    the kernel reads its whole input for each of them.
+    The contract in the catalogue is weakened or dropped in these cases:
+    - The kernel is called for some channels row by row: it does not compute elements in ascending order.
+    - The input is some channels of a wider tensor: the kernel does not read that tensor's bytes in sequence,
+      and the inputs of a concatenation do not follow one another.
+    - Weights are expanded for some output channels at a time: the kernel reads its whole input for each of
+      these slices.
     """
     if (isinstance(op.attrs, WidenedAttrs) or op.seen) and variant.overlap is Contract.PIXEL:
         return dataclasses.replace(variant, overlap=Contract.ROW)
@@ -263,10 +275,11 @@ def expands(op: Op) -> bool:
 
 
 def takes_parts(graph: Graph, variant: KernelVariant, op: Op) -> bool:
-    """Whether the operator's code steps from pixel to pixel by the strides of its operands' views.
+    """Whether the operator can be called on some channels of a wider tensor: its code steps from pixel to
+    pixel by the strides of its operands' views.
 
-    A kernel of whole tensors may assume that they are contiguous. Concatenations of channels have code of
-    their own, a copy for each part.
+    A kernel of whole tensors may assume that they are contiguous. Concatenations along the channels have code
+    of their own, a copy for each part.
     """
     if op.kind is OpKind.CONCATENATION:
         return op.attrs == AxisAttrs(len(graph.tensors[op.outputs[0]].shape) - 1)
@@ -275,13 +288,17 @@ def takes_parts(graph: Graph, variant: KernelVariant, op: Op) -> bool:
 
 
 def writes_parts(graph: Graph, variant: KernelVariant, op: Op) -> bool:
-    """Whether the operator's code writes pixels by the strides of its output's view."""
+    """Whether the operator can write some channels of a wider tensor: its code writes pixels by the strides
+    of its output's view.
+    """
     is_concatenation = op.kind is OpKind.CONCATENATION
     return not is_concatenation and takes_parts(graph, variant, op) and Argument.OUT in variant.call
 
 
 def element_types(graph: Graph, op: Op) -> tuple[DType, DType]:
-    """Returns the types of the operator's first input and output, as in `KernelVariant.types`."""
+    """Returns the types of the operator's first input and output, in the form in which kernels list them
+    (`KernelVariant.types`): for example, uint8 counts as int8.
+    """
     first, result = (graph.tensors[t].dtype for t in (op.inputs[0], op.outputs[0]))
     if DEFS[op.kind].call is CallForm.COPIES and {first, result} <= WORDS:
         return DType.FLOAT32, DType.FLOAT32
@@ -289,17 +306,20 @@ def element_types(graph: Graph, op: Op) -> tuple[DType, DType]:
 
 
 def form(op: Op) -> str:
-    """Returns the arithmetic that an operator needs, as in `KernelVariant.form`; "" for table operators."""
+    """Returns the arithmetic that an operator needs, as in `KernelVariant.form`: "uint8", "filled", or "" for
+    all others.
+    """
     if op.kind is OpKind.AVERAGE_POOL_2D and isinstance(op.attrs, FilledPoolAttrs):
         return FILLED
     return "uint8" if isinstance(op.attrs, AsUint8) and op.kind not in TABLE_KINDS else ""
 
 
-_SAME_KERNELS = {DType.UINT8: DType.INT8, DType.BOOL: DType.INT8}  # a byte each; copies: also 4 bytes each
+_SAME_KERNELS = {DType.UINT8: DType.INT8, DType.BOOL: DType.INT8}  # types of one byte have the same kernels
 
 
 def select_all(target: Target, graph: Graph) -> tuple[KernelVariant | None, ...]:
-    """Returns the kernel of every operator, None for aliases; raises UnsupportedError as `select` does.
+    """Returns the kernel of every operator of a graph, None for aliases. Raises UnsupportedError as `select`
+    does.
 
     Kernels depend on the topology alone, so the target remembers those of recent topologies.
     """
@@ -314,9 +334,9 @@ def select_all(target: Target, graph: Graph) -> tuple[KernelVariant | None, ...]
 
 
 def scratch_bytes(variant: KernelVariant, graph: Graph, op: Op, columns: int | None = None) -> int:
-    """Returns the bytes of scratch that the kernel needs for `op`, rounded up.
+    """Returns the bytes of scratch that the kernel needs for `op`, including room for expanded weights.
 
-    `columns` is the largest number of output columns of a call (None: all). The formula has it as `ow`.
+    `columns` is the largest number of output columns in a call (None: all). The formula has it as `ow`.
     """
     if not expands(op):
         return _own_scratch_bytes(variant, graph, op, columns)
@@ -328,7 +348,11 @@ def scratch_bytes(variant: KernelVariant, graph: Graph, op: Op, columns: int | N
 def _own_scratch_bytes(
     variant: KernelVariant, graph: Graph, op: Op, columns: int | None, channels: int = 0
 ) -> int:
-    """Returns the bytes of scratch of a call for `columns` output columns and `channels` (0: all)."""
+    """Returns the bytes of scratch for a call, without room for expanded weights.
+
+    `columns` is its largest number of output columns (None: all), `channels` its number of output channels
+    (0: all).
+    """
     if variant.scratch == "0" and variant.ask is None:
         return 0
     values = features(graph, op)
@@ -348,32 +372,41 @@ def is_sliced(graph: Graph, op: Op) -> bool:
 
 
 def slice_sizes(graph: Graph, op: Op) -> tuple[int, ...]:
-    """Returns the numbers of output channels for which an operator's weights are expanded, each once."""
+    """Returns the different numbers of output channels for which an operator's weights are expanded at a
+    time.
+    """
     values = features(graph, op)
     return tuple(size for size, _ in slices_of(values["cout"], values["expanded"]))
 
 
 def slices_of(channels: int, expanded: int) -> list[tuple[int, int]]:
-    """Returns (size, how many) for slices of `expanded` channels each; the last one may be smaller."""
+    """Returns pairs (size, number of such slices) for `channels` that are cut into slices of `expanded`. The
+    last slice may be smaller.
+    """
     count, rest = divmod(channels, expanded)
     return [pair for pair in ((expanded, count), (rest, 1)) if all(pair)]
 
 
 def of_channels(values: Mapping[str, int], channels: int) -> dict[str, int]:
-    """Returns those of an operator's variables that differ for a slice of its output channels."""
+    """Returns the variables that change if a kernel computes a slice of `channels` output channels.
+
+    `values` are the variables of the whole operator.
+    """
     shares = {name: values[name] * channels // values["cout"] for name in ("outputs", "macs")}
     return {"cout": channels, **shares}
 
 
 def expanded_bytes(variant: KernelVariant, graph: Graph, op: Op, channels: int) -> int:
-    """Returns the bytes of a kernel's constants for a slice of `channels`, after their expansion."""
+    """Returns the bytes of a kernel's constants for a slice of `channels` output channels, after their
+    weights have been expanded.
+    """
     return _whole_bytes(variant, "constants", graph, op, ALIGNMENT, channels)
 
 
 def operands(variant: KernelVariant, graph: Graph, op: Op) -> tuple[int, ...]:
     """Returns the inputs of an operator that its kernel reads as tensors, not as packed constants.
 
-    A kernel with one operand reads the only input that varies. The inputs are those of `Op.as_seen`.
+    A kernel with one operand reads the only input that is not constant. The inputs are those of `Op.as_seen`.
     """
     op = op.as_seen
     if op.kind in (OpKind.CONCATENATION, OpKind.SHIFT) or isinstance(op.attrs, WidenedAttrs):
@@ -396,7 +429,11 @@ def constants_bytes(variant: KernelVariant, graph: Graph, op: Op) -> int:
 
 
 class ChannelBytes(NamedTuple):
-    """How a block of constants is cut at output channels: the values of its `Layout`'s formulas."""
+    """How a block of constants is cut at output channels.
+
+    The field `factors` is the value of the formula `channel_factors` in the kernel's `Layout`, and so on for
+    the other fields.
+    """
 
     factors: int = 0
     weights: int = 0
@@ -411,10 +448,11 @@ class ChannelBytes(NamedTuple):
 
 
 def channel_bytes(variant: KernelVariant, graph: Graph, op: Op) -> ChannelBytes | None:
-    """Returns how the kernel's constants for `op` are cut, or None if it computes no slices.
+    """Returns how the kernel's constants for `op` are cut at output channels; None if it computes no slices
+    of them.
 
-    Raises TargetError for lengths below 0, for a group that is not a multiple of the channels to which
-    factors are padded, and for a head of odd length.
+    Raises TargetError for lengths below 0, for a `channel_group` that is not a multiple of `channel_padded`,
+    and for a `channel_head` that is not a multiple of 16.
     """
     if expands(op) or variant.slices == "False" or not evaluate(variant.slices, features(graph, op)):
         return None
@@ -439,9 +477,10 @@ def channel_bytes(variant: KernelVariant, graph: Graph, op: Op) -> ChannelBytes 
 def _whole_bytes(
     variant: KernelVariant, name: str, graph: Graph, op: Op, alignment: int, channels: int = 0
 ) -> int:
-    """Returns the bytes that the variant's formula `name` gives, rounded up to a multiple of `alignment`.
+    """Returns the bytes that the kernel's formula `name` gives for `op`, rounded up to a multiple of
+    `alignment`.
 
-    `channels`: the size of a slice of the output channels (0: all).
+    `channels` is the number of output channels of a slice (0: all).
     """
     values = features(graph, op)
     value = evaluate(getattr(variant, name), values | (of_channels(values, channels) if channels else {}))

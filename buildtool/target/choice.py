@@ -1,7 +1,7 @@
 """Makes a target with its kernels from the user's choice of board, library, memories and threads.
 
-The user may choose other memories for the arena and the weights than the board's file, and use fewer
-threads. Memory that the board reserves for the application stays where the file puts it.
+The user may choose other memories for the arena, the weights and the kernels than the board's file,
+and use fewer threads. Memory that the board reserves for the application stays where the file puts it.
 """
 
 from __future__ import annotations
@@ -21,12 +21,14 @@ MOST_ARENAS = 2
 
 
 def choice(target: TargetChoice | Named) -> TargetChoice:
-    """Returns the choice itself, or the choice of a board without other settings."""
+    """Returns `target` if it is a TargetChoice; otherwise a TargetChoice of that board without other
+    settings.
+    """
     return target if isinstance(target, TargetChoice) else TargetChoice(target)
 
 
 def load_board(board: Named) -> Board:
-    """Loads a board by its name, or from the user's file."""
+    """Returns the board with a known name, or that of the user's file."""
     from buildtool.target import registry
 
     file = to_file(board, BOARD_SUFFIXES)
@@ -38,26 +40,29 @@ def load_board(board: Named) -> Board:
 
 
 def link_of(choice: TargetChoice, board: Board) -> str:
-    """Returns the link by which test firmware answers: "serial", "rtt", "semihosting", or "" for files."""
+    """Returns the link by which test firmware answers: "serial", "rtt" or "semihosting"; "" if it reads and
+    writes files instead.
+    """
     if choice.wire != ANY_WIRE:
         return choice.wire
     return "serial" if board.uart is not None else "rtt"
 
 
 def answers_by_files(choice: TargetChoice, board: Board) -> bool:
-    """Whether the test firmware of a choice reads and writes files, through an emulator or debugger."""
+    """Whether the test firmware reads and writes files, which an emulator or a debugger provides."""
     return link_of(choice, board) in ("", "semihosting")
 
 
 def load_target(target: TargetChoice, session: Session | None = None) -> Target:
-    """Returns the board with its kernels, best first; those of a chosen library precede them.
+    """Returns the board with its kernels, best first; those of a chosen library come before all others.
 
-    A session remembers the target if no library is chosen: it cannot tell whether a library's files changed.
+    A session remembers the target, unless a library is chosen: it cannot tell whether a library's files
+    changed.
     """
     from buildtool.target.registry import make_target
 
     with_arena = with_threads(with_arena_in(load_board(target.board), target.arena_in), target.threads)
-    board = with_weights_in(with_arena, target.weights_in)
+    board = with_kernels_in(with_weights_in(with_arena, target.weights_in), target.kernels_in)
     libraries = {"cmsis_nn": target.cmsis_nn} if target.cmsis_nn else {}
     if session is None or libraries:
         return make_target(board, libraries, target.requantise)
@@ -79,8 +84,8 @@ def arena_memories(board: Board) -> list[str]:
 def with_arena_in(board: Board, names: str | None) -> Board:
     """Returns the board with its arena in one or two memories, whose names are separated by a comma.
 
-    If `names` is None, they are those of the board's file. Raises UsageError for an unknown memory or one
-    that cannot hold an arena.
+    If `names` is None, they are those of the board's file. Raises UsageError for an unknown memory, for one
+    that cannot hold an arena, and for two memories if constants are loaded into the arena.
     """
     if names is None:
         return board
@@ -117,8 +122,8 @@ def with_arena_in(board: Board, names: str | None) -> Board:
 
 
 def suggest_larger_memories(board: Board, size: int, state: int = 0) -> list[Hint]:
-    """Returns hints with settings that put an arena of `size` bytes into another memory. `state` is as in
-    `Board.kept`.
+    """Returns hints with settings that put an arena of `size` bytes into another memory with enough room.
+    `state` are the bytes that the network keeps between invokes.
     """
     hints = []
     for placed in (with_arena_in(board, name) for name in arena_memories(board)):
@@ -129,17 +134,34 @@ def suggest_larger_memories(board: Board, size: int, state: int = 0) -> list[Hin
 
 
 def loads(board: Board) -> bool:
-    """Whether a loader copies constants into the arena."""
+    """Whether a loader copies constants into the arena on this board."""
     return board.memory(board.weights).bandwidth > 0
 
 
 def holds_weights(board: Board, memory: Memory) -> bool:
-    """Whether a memory can hold weights: it is ROM, or a loader reads it."""
-    return memory.name not in board.holders and (memory.kind is MemoryKind.ROM or memory.bandwidth > 0)
+    """Whether a memory can hold weights: it is ROM, a loader reads it, or start-up code can copy them into
+    it. Weights that are updated in a partition of their own are not copied.
+    """
+    if memory.name in board.holders:
+        return False
+    if memory.kind is MemoryKind.ROM or memory.bandwidth:
+        return True
+    apart = board.image.weights_start is not None or board.image.slot_bytes
+    return _copies_into_ram(board) and not apart
+
+
+def _copies_into_ram(board: Board) -> bool:
+    """Whether the board's start-up code copies kernels and weights into RAM."""
+    from buildtool.target.registry import plugin
+
+    copies = getattr(plugin(board), "copies_into_ram", False)
+    return copies and board.memory(board.code).kind is MemoryKind.ROM
 
 
 def with_weights_in(board: Board, name: str | None) -> Board:
-    """Returns the board with its weights in memory `name` (None: its file's choice); raises UsageError."""
+    """Returns the board with its weights in the memory `name` (None: that of its file). Raises UsageError if
+    this memory does not exist or cannot hold weights.
+    """
     if name is None or name == board.weights:
         return board
     usable = [memory.name for memory in board.memories if holds_weights(board, memory)]
@@ -152,8 +174,34 @@ def with_weights_in(board: Board, name: str | None) -> Board:
     return replace(board, weights=name)
 
 
+def holds_kernels(board: Board, memory: Memory) -> bool:
+    """Whether start-up code can copy kernels into a memory: a RAM without arena."""
+    writes = memory.kind is MemoryKind.RAM and not memory.bandwidth
+    return writes and memory.name not in board.holders
+
+
+def with_kernels_in(board: Board, name: str | None) -> Board:
+    """Returns the board with its kernels in memory `name` (None: its file's choice); raises UsageError."""
+    name = board.kernels if name is None else name
+    if name in ("", board.code):
+        return replace(board, kernels="") if board.kernels else board
+    if not _copies_into_ram(board):
+        what = f"the start-up code of board '{board.name}' copies no kernels"
+        raise UsageError(what, option="kernels_in", hint=suggest(kernels_in=board.code))
+    usable = [memory.name for memory in board.memories if holds_kernels(board, memory)]
+    if name not in usable:
+        exists = any(memory.name == name for memory in board.memories)
+        why = "cannot hold the kernels: it must be a RAM without the arena"
+        why = why if exists else f"does not exist on board '{board.name}'"
+        hint = [suggest(kernels_in=other) for other in (*usable, board.code)]
+        raise UsageError(f"memory '{name}' {why}", option="kernels_in", hint=hint)
+    return replace(board, kernels=name)
+
+
 def with_threads(board: Board, threads: int | None) -> Board:
-    """Returns the board with `threads` threads in use (None: all). UsageError if it has fewer or only one."""
+    """Returns the board with `threads` threads of its core in use (None: all). Raises UsageError if the core
+    has fewer threads, or only one.
+    """
     most = board.core.threads
     if threads is None:
         return board

@@ -1,4 +1,4 @@
-"""The costs of a plan's parts on a target: of one kernel call on one window, and of the work between calls.
+"""Estimates what a plan's parts cost on a target: a kernel call on a window, and the work between calls.
 
 A family's catalogue.toml has a formula for each kernel. Its table [costs] has the costs of what happens
 outside the kernels:
@@ -33,7 +33,9 @@ COST_UNITS = 16  # a cost is a multiple of 1/16
 
 
 class Part(NamedTuple):
-    """The numbers on which a call's cost depends, along one axis of its outputs."""
+    """The outputs that a kernel call computes along one axis, as the numbers on which the call's cost
+    depends.
+    """
 
     size: int  # outputs
     met: int  # taps of all windows that lie in the input
@@ -46,7 +48,9 @@ NOTHING = Part(0, 0, 0, 0)
 
 
 class Rings(NamedTuple):
-    """The numbers of columns in the ring buffers of a call's input and output (0: all columns)."""
+    """The numbers of columns in the ring buffers (line buffers) of a call's input and output; 0 if all
+    columns are in memory.
+    """
 
     input: int = 0
     output: int = 0
@@ -56,13 +60,17 @@ _NO_RINGS = Rings()
 
 
 def geometry(graph: Graph, op: Op) -> Geometry:
-    """Returns the geometry of an operator, which is equal for operators of equal cost."""
+    """Returns the geometry of an operator. Operators with the same geometry have the same cost."""
     values = features(graph, op)
     return Geometry(*(values[name] for name in Geometry._fields))
 
 
 def part(of: Geometry, axis: int, low: int, high: int, rings: Rings = Rings()) -> Part:  # noqa: B008
-    """Returns the Part of outputs [low, high) along axis 0 (rows) or 1 (columns). `rings` are for columns."""
+    """Returns the Part for outputs [low, high) along an axis: 0 for rows, 1 for columns.
+
+    `rings` applies to columns only. Where the outputs or inputs wrap around in a ring buffer, the Part has
+    pieces.
+    """
     window = along(of, axis)
     piece = _make_piece(window, low, high, rings.input)
     if rings == _NO_RINGS:
@@ -77,19 +85,24 @@ def part(of: Geometry, axis: int, low: int, high: int, rings: Rings = Rings()) -
 
 
 def along(of: Geometry, axis: int) -> tuple[int, int, int, int, int]:
-    """Returns inputs, kernel, stride, dilation and leading padding along an axis (0: rows, 1: columns)."""
+    """Returns the number of inputs, and the kernel's size, stride, dilation and leading padding along an axis
+    (0: rows, 1: columns).
+    """
     if axis == 0:
         return of.ih, of.kh, of.sh, of.dh, of.pt
     return of.iw, of.kw, of.sw, of.dw, of.pl
 
 
 def _multiples(low: int, high: int, of: int) -> range:
-    """Returns the multiples of `of` in [low, high); none where `of` is 0."""
+    """Returns the multiples of `of` in [low, high); none if `of` is 0."""
     return range(-(-low // of) * of, high, of) if of else range(0)
 
 
 def _make_piece(window: tuple[int, int, int, int, int], low: int, high: int, ring: int) -> Part:
-    """Returns the Part of outputs [low, high) as one piece. `window` is from `along`, `ring` from `Rings`."""
+    """Returns the Part for outputs [low, high), not cut into pieces.
+
+    `window` is from `along`. `ring` is the number of columns in the input's ring buffer (0: all).
+    """
     inputs, kernel, stride, dilation, pad = window
     extent = (kernel - 1) * dilation + 1
     if not ring:
@@ -106,17 +119,17 @@ def _make_piece(window: tuple[int, int, int, int, int], low: int, high: int, rin
 
 
 def whole(of: Geometry) -> tuple[Part, Part]:
-    """Returns the Parts of rows and columns for a call that computes an operator's whole output."""
+    """Returns the Parts for rows and for columns of a call that computes an operator's whole output."""
     return part(of, 0, 0, of.oh), part(of, 1, 0, of.ow)
 
 
 def round_cost(cost: float) -> float:
-    """Rounds a cost to a multiple of 1 / COST_UNITS, at least 0."""
+    """Returns a cost rounded to a multiple of 1 / COST_UNITS; 0 for a negative one."""
     return max(0, round(cost * COST_UNITS)) / COST_UNITS
 
 
 class Pricer:
-    """Computes what calls cost on a target, and remembers the results."""
+    """Computes what kernel calls and other steps cost on a target, and remembers the results."""
 
     def __init__(self, costs: Costs) -> None:
         self.costs = costs
@@ -125,7 +138,9 @@ class Pricer:
         self.call = self._stated_cost("call", {})
 
     def cost(self, kernel: KernelVariant, of: Geometry, rows: Part, columns: Part) -> float:
-        """Returns the cost of a kernel call for these rows and columns, including the loops around it."""
+        """Returns the cost of a kernel call that computes these rows and columns, including the loops around
+        it.
+        """
         key = (kernel.cost, of, rows, columns)
         price = self._calls.get(key)
         if price is None:
@@ -141,7 +156,7 @@ class Pricer:
 
     @staticmethod
     def _formula_cost(kernel: KernelVariant, of: Geometry, rows: Part, columns: Part) -> float:
-        """Returns the value of a kernel's formula for these rows and columns."""
+        """Returns the value of a kernel's cost formula for a call that computes these rows and columns."""
         formula, total = compiled(kernel.cost), 0.0
         for piece, times in terms(columns):
             values = variables(of, rows, piece)
@@ -161,7 +176,9 @@ class Pricer:
         return self._stated_cost("sums_end", {"oh": of.ih, "ow": of.iw, "cin": of.cin})
 
     def row(self, size: int) -> float:
-        """Returns the cost of one row of `size` bytes of the input image, which the application delivers."""
+        """Returns the cost of one row, of `size` bytes, of the input image that the application delivers row
+        by row.
+        """
         return self._stated_cost("row", {"bytes": size})
 
     def move(self, size: int) -> float:
@@ -169,22 +186,23 @@ class Pricer:
         return self._stated_cost("move", {"bytes": size})
 
     def keep(self, size: int) -> float:
-        """Returns the cost of copying `size` bytes of a row that a group of bands keeps.
+        """Returns the cost of copying `size` bytes of a row that the next band of rows needs again.
 
-        Its row's addresses and its share of a call, for two or three rows, take as long as two short rows of
-        the input image: counted on Cortex-M4 and M55.
+        A call copies two or three such rows. Besides the bytes, a row costs as much as two empty rows of the
+        input image, for its addresses and its share of the call: counted on Cortex-M4 and M55.
         """
         return self.move(size) + 2 * self.row(0)
 
     def swap(self, size: int) -> float:
-        """Returns the cost of swapping `size` bytes of a row that a group of bands keeps with its window.
+        """Returns the cost of swapping `size` bytes of a row that the next band needs with bytes in the
+        band's window.
 
         Twice as many bytes are read and written as in a copy: counted on Cortex-M4, M55 and RISC-V.
         """
         return self.keep(size) + self.move(size)
 
     def load(self, size: int) -> float:
-        """Returns the cost of loading `size` bytes of constants into the arena at once."""
+        """Returns the cost of loading `size` bytes of constants into the arena in one transfer."""
         return self._stated_cost("load", {"bytes": size})
 
     def _stated_cost(self, name: str, values: Mapping[str, int]) -> float:
@@ -195,11 +213,11 @@ class Pricer:
 
 
 def terms(columns: Part) -> list[tuple[Part, int]]:
-    """Returns pairs of columns and a factor. The cost of a call is the formula's value for the columns, times
-    the factor, summed over the pairs.
+    """Returns pairs (columns, factor): a call's cost is the sum of factor times formula(columns) over the
+    pairs.
 
-    Columns in several pieces of memory are computed piece by piece. Each piece after the first adds its cost
-    minus that of a window without columns.
+    Columns in several pieces of memory are computed piece by piece. Only the first piece counts with its
+    whole cost: what a call costs without any columns is subtracted for every further piece.
     """
     if not columns.pieces:
         return [(columns, 1)]
@@ -207,7 +225,9 @@ def terms(columns: Part) -> list[tuple[Part, int]]:
 
 
 def variables(of: Geometry, rows: Part, columns: Part) -> dict[str, int]:
-    """Returns the variables of a kernel's formula for a window in one piece; see `catalogue.features`."""
+    """Returns the variables of a kernel's formula for a window that is not cut into pieces; see
+    `catalogue.features`.
+    """
     share, pixels = rows.size * columns.size, max(1, of.oh * of.ow)
     values = dict(zip(Geometry._fields, of, strict=True))
     values["oh"], values["rows_met"], values["rows_inside"], values["pt"], _ = rows

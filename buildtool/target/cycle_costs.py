@@ -1,4 +1,4 @@
-"""Costs in cycles: formulas of a family's kernels for one model of a core's pipeline.
+"""Costs in cycles: formulas for a family's kernels on cores with one model of the pipeline.
 
 The costs in a family's catalogue have one unit for all cores that run its code, but cores take different
 times for the same code. So the family's folder may have files costs/MODEL.toml, one for each of LLVM's
@@ -74,7 +74,9 @@ class CycleCosts:
 
 @dataclass(frozen=True)
 class Converter:
-    """Converts a target's costs to cycles. `files` maps families to files of costs, the preferred first."""
+    """Converts a target's costs to cycles. `files` maps a family's name to its file of costs, the preferred
+    family first.
+    """
 
     files: Mapping[str, CycleCosts]
 
@@ -109,11 +111,11 @@ class Converter:
 
 
 def converter(pipeline: Pipeline | None, catalogues: Iterable[Catalogue]) -> Converter | None:
-    """Returns the converter of costs; None where no family has a file for the pipeline.
+    """Returns the converter of costs; None if no family has a file for the pipeline.
 
     `catalogues` are those of the families, the preferred first. Files that were fitted with other figures
-    than the board's are not used, because `profile` and plans would disagree. Raises TargetError as `load`
-    does.
+    than the board's are not used, because then `profile` and plans would disagree. Raises TargetError as
+    `load` does.
     """
     if pipeline is None or PurePath(model := pipeline.model).name != model:  # a path, or ""
         return None
@@ -127,7 +129,11 @@ def converter(pipeline: Pipeline | None, catalogues: Iterable[Catalogue]) -> Con
 
 
 def load(path: Path, kernels: Mapping[str, Mapping[str, str]]) -> CycleCosts:
-    """Reads a file of costs in cycles. `kernels` is `Catalogue.names`. Raises TargetError with the place."""
+    """Returns the content of a file of costs in cycles. `kernels` is `Catalogue.names`: for each of the
+    family's kernels, the names that its formulas may use, with their expressions.
+
+    Raises TargetError with the key and its line if the file has a mistake.
+    """
     table = read_toml(path, "file of costs")
     with mistake_with_place(path):
         file, formulas = from_table(table, CycleCosts), {}
@@ -140,10 +146,10 @@ def load(path: Path, kernels: Mapping[str, Mapping[str, str]]) -> CycleCosts:
 
 
 def loading(costs: Costs, board: Board) -> Costs:
-    """Returns the costs with the time to load a byte of weights added, in the unit of the kernels' costs.
+    """Returns the costs with the time for loading weights added, in the unit of the kernels' costs.
 
-    Only weights in a memory with a bandwidth are loaded. On a board with a vector unit, costs are in issues,
-    and each issue takes several cycles.
+    Only weights in a memory with a bandwidth are loaded. On a board with a vector unit, costs are in issue
+    slots, and each slot takes several cycles.
     """
     bandwidth = board.memory(board.weights).bandwidth
     if not bandwidth or not board.clock_hz:
@@ -153,8 +159,7 @@ def loading(costs: Costs, board: Board) -> Costs:
 
 
 def waiting(kernels: Iterable[KernelVariant], board: Board) -> tuple[KernelVariant, ...]:
-    """Returns the kernels with waits added to their costs. These are the cycles in which the core waits for
-    constants that it reads in place.
+    """Returns the kernels with costs that include waits for the constants that a kernel reads in place.
 
     A call fetches its constants once if the cache holds them all, otherwise in every pass over them. Two
     things are left out: what the cache contains before the call, and waits for code.

@@ -1,7 +1,7 @@
-"""Digests of a target: for each step, a digest of the data that the step reads. Computing them runs no tools.
+"""Computes digests of a target: for each step, a digest of the data that the step reads. It runs no tools.
 
-Results of a step stay valid if only data changes that the step does not read: another compiler does not
-change plans, a larger memory does not change the emitted C.
+The digests are parts of cache keys. Results of a step stay valid if only data changes that the step does not
+read: another compiler does not change plans, a larger memory does not change the emitted C.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ _plain = partial(to_plain, named=True)
 
 
 def planning_digest(target: Target) -> str:
-    """Returns the digest of what plans depend on: memories of arena and weights, kernels' needs and costs.
+    """Returns the digest of what plans depend on: the memories of arena and weights, the kernels' needs and
+    costs.
 
-    It is stored in the target, which never changes, because every plan of a search contains it.
+    The target stores it, because every plan of a search contains it, and a target never changes.
     """
     if "plan" not in target.digests:
         answers = [[library.name, library.digest] for library in target.libraries]
@@ -54,20 +55,24 @@ def planning_digest(target: Target) -> str:
 
 
 def emitting_digest(target: Target) -> str:
-    """Returns the digest of what emitted C needs besides the plan: symbols, arguments, headers, stacks."""
+    """Returns the digest of what emitted C depends on besides the plan: symbols, arguments, headers,
+    stacks.
+    """
     stacks = [_plain(entry) for entry in recorded_sizes(target.board.core)]
     routines = _callees(Routine, target.routines, Step.EMIT)
     return _digest("emit", _callees(KernelVariant, target.kernels, Step.EMIT), routines, stacks)
 
 
 def packing_digest(target: Target) -> str:
-    """Returns the digest of what the weight image needs in addition to the network: layouts of constants."""
+    """Returns the digest of what the weight image depends on besides the network: layouts of constants."""
     return _digest("pack", _callees(KernelVariant, target.kernels, Step.PACK))
 
 
 def _callees(kind: type, callees: Sequence[KernelVariant | Routine], step: Step) -> list[object]:
-    """Returns, for each of `callees`, the fields that a step reads (`ReadBy`). It also has the types and the
-    form where these are not the defaults.
+    """Returns, for each of the kernels or routines `callees`, the fields that a step reads.
+
+    These are the fields whose annotation names the step. Types and form are added where they are not the
+    defaults. `kind` is the dataclass of the callees.
     """
     names = sorted(name for name, steps in fields_with_mark(kind, frozenset).items() if step in steps)
     return [

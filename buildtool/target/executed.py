@@ -14,7 +14,7 @@ OUTSIDE = -1  # stands for code between the operators, in place of an operator's
 
 @dataclass(frozen=True)
 class BlockRuns:
-    """How often the block with this number ran, and how often its branch was taken."""
+    """How often a block of code ran, and how often its branch was taken. `block` is the block's number."""
 
     block: int
     times: int
@@ -23,7 +23,7 @@ class BlockRuns:
 
 @dataclass(frozen=True)
 class MemoryWait:
-    """Cycles that the core waited for code and for data in a memory, computed from the board's file."""
+    """The cycles that the core waited for code and for data in a memory, computed from the board's file."""
 
     memory: str
     code: int
@@ -32,7 +32,7 @@ class MemoryWait:
 
 @dataclass(frozen=True)
 class Work:
-    """The blocks of code that an operator ran, and its waits for slow memories."""
+    """The blocks of code that an operator ran, and the cycles that it waited for slow memories."""
 
     ran: tuple[BlockRuns, ...]
     waited: tuple[MemoryWait, ...] = ()
@@ -40,8 +40,10 @@ class Work:
 
 @dataclass(frozen=True)
 class Executed:
-    """What a run executed in all its `invokes`. `blocks` has the code of each block, by the block's number.
-    `work` has each operator's work, by the operator's position.
+    """What a run executed in all its `invokes`.
+
+    `blocks`: the machine code of each block, by the block's number.
+    `work`: each operator's work, by the operator's position.
     """
 
     blocks: tuple[bytes, ...]
@@ -51,7 +53,7 @@ class Executed:
 
 @dataclass(frozen=True)
 class BlockTime:
-    """A core model's cycles for one run of a block."""
+    """The cycles that one run of a block of code takes, by a model of the core."""
 
     cycles: Fraction
     skipped: tuple[str, ...] = ()  # names of instructions that the model does not know; they take no time

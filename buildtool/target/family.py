@@ -17,8 +17,8 @@
     let.quads = "ceil_div(cout, 4)"
     cost = "20 * outputs + 8 * oh * ow * quads * cin"
 
-The keys are defined by the fields of `KernelVariant`, `Routine`, `Costs`, `Layout` and `Catalogue`, which
-docs/reference/target-reference.md is made from. `let` names expressions: in a kernel's entry for its own
+The keys are defined by the fields of `KernelVariant`, `Routine`, `Costs`, `Layout` and `Catalogue`, from
+which docs/reference/target-reference.md is made. `let` names expressions: in a kernel's entry for its own
 formulas, in the table [let] for the whole file. The reader replaces the names by the expressions.
 """
 
@@ -74,7 +74,8 @@ def _layouts(value: object, key: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Catalogue:
-    """A family's catalogue; its kernels do not have the layouts of their packings (see `resolve_packings`).
+    """The content of a family's catalogue.toml. Its kernels do not have the layouts of their constants yet
+    (see `resolve_packings`).
 
     `names` maps a kernel's name to the expressions that [let] and the kernel's own `let` define.
     """
@@ -115,7 +116,9 @@ class Catalogue:
 
 
 def load_family(folder: Path) -> Catalogue:
-    """Reads the catalogue in a family's folder. Raises TargetError with file and key."""
+    """Returns the catalogue in a family's folder. Raises TargetError with file and key if it has a
+    mistake.
+    """
     path = folder / CATALOGUE
     table = read_toml(path, WHAT)
     with mistake(path):
@@ -123,8 +126,9 @@ def load_family(folder: Path) -> Catalogue:
 
 
 def resolve_packings(catalogue: Catalogue, others: Sequence[Catalogue] = ()) -> tuple[KernelVariant, ...]:
-    """Returns the family's kernels with the layouts of their packings. A layout comes from the family itself,
-    or from the first of `others` that has it.
+    """Returns the family's kernels with the layouts of their constants. A layout comes from the family
+    itself, or from the first of the catalogues `others` that has it. Raises TargetError for an unknown
+    packing.
     """
     layouts = ChainMap(*(dict(each.packings) for each in (catalogue, *others)))
 
@@ -152,7 +156,10 @@ def resolve_packings(catalogue: Catalogue, others: Sequence[Catalogue] = ()) -> 
 
 @contextlib.contextmanager
 def mistake(path: Path, operator: object = "") -> Iterator[None]:
-    """A context that adds the file and the entry's name to errors in an entry of a catalogue."""
+    """A context that adds the file `path` to errors about a catalogue, and makes them TargetErrors.
+
+    `operator` is the name of the entry that the errors are about ("": the whole file).
+    """
     try:
         yield
     except Mismatch as error:
@@ -167,7 +174,9 @@ def mistake(path: Path, operator: object = "") -> Iterator[None]:
 
 @contextlib.contextmanager
 def mistake_with_place(path: Path) -> Iterator[None]:
-    """A context that adds the key and its line to errors in a file where each key appears once."""
+    """A context that turns a Mismatch into a TargetError with file, key and line. Each key must appear once
+    in the file.
+    """
     try:
         yield
     except Mismatch as error:
@@ -176,7 +185,7 @@ def mistake_with_place(path: Path) -> Iterator[None]:
 
 
 class _Reader:
-    """Reads the tables of one catalogue."""
+    """Reads the tables of one catalogue.toml."""
 
     def __init__(self, family: KernelFamily) -> None:
         self.family, self.path = family, family.folder / CATALOGUE
@@ -185,7 +194,7 @@ class _Reader:
         self.own_names: dict[str, Mapping[str, str]] = {}  # by kernel
 
     def catalogue(self, table: dict[str, Any]) -> Catalogue:
-        """Reads the whole file."""
+        """Returns the catalogue that the file's top-level table describes."""
         values = values_of(table, Catalogue)
         self.headers = values.get("headers", ())
         self.names = define_names(values.get("let", {}))
@@ -208,13 +217,15 @@ class _Reader:
     def each(
         self, entries: Iterable[Table], kind: str, label: str, read: Callable[[Table], list[Entry]]
     ) -> Iterator[Entry]:
-        """Yields what `read` returns for each table of an array; errors name the entry."""
+        """Yields what `read` returns for each table of an array. Errors name the entry by its key `label`, or
+        by `kind` and index.
+        """
         for i, entry in enumerate(entries):
             with mistake(self.path, entry.get(label, f"{kind}[{i}]")):
                 yield from read(entry)
 
     def packings(self, tables: Mapping[str, Table]) -> dict[str, Layout]:
-        """Reads the layouts of constants, by name."""
+        """Returns the layouts of constants by name, read from the tables [packing.NAME]."""
         packings = {}
         for name, entry in tables.items():
             with mistake(self.path, f"packing.{name}"):
@@ -226,7 +237,7 @@ class _Reader:
         return packings
 
     def variants(self, entry: Table) -> list[KernelVariant]:
-        """Reads one [[kernel]] table; returns a variant for each operator kind that it serves."""
+        """Returns a kernel for each operator kind that one [[kernel]] table serves."""
         values = self.entry(entry, KernelVariant)
         call, question, slices = values["call"], values.get("asks", ""), values.get("slices", "False")
         names = define_names(readers.formulas(entry.get("let", {}), "let"), self.names)
@@ -239,7 +250,7 @@ class _Reader:
         return [KernelVariant(**values | {"op": kind}) for kind in values["op"]]
 
     def routines(self, entry: Table) -> list[Routine]:
-        """Reads one [[routine]] table; returns a routine for each operator kind that it serves."""
+        """Returns a routine for each operator kind that one [[routine]] table serves."""
         values = self.entry(entry, Routine)
         packs = values.get("packing", NO_PACKING) != NO_PACKING
         if (Argument.CONSTANTS in values["call"]) != packs:
@@ -247,7 +258,9 @@ class _Reader:
         return [Routine(**values | {"op": kind}) for kind in values.get("op", ("",))]
 
     def entry(self, entry: Table, kind: type) -> dict[str, Any]:
-        """Returns the fields of a kernel or a routine, with sources as "family/file" and default headers."""
+        """Returns the fields of a [[kernel]] or [[routine]] table, with sources as "family/file" and default
+        headers. `kind` is the dataclass.
+        """
         values = values_of(_in_lines(entry), kind, also=("let",) if kind is KernelVariant else ())
         names = values.get("sources", (f"{values['symbol']}.c",))
         sources = (name if "/" in name else f"{self.family.name}/{name}" for name in names)
@@ -255,7 +268,11 @@ class _Reader:
 
 
 def define_names(stated: Mapping[str, str], outer: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Returns the expressions of the names in a `let` and in `outer`; each may use the names before it."""
+    """Returns the expressions of the names that a `let` defines, and those of `outer`.
+
+    An expression may use names that are defined before it. Raises Mismatch for a name that already has a
+    meaning in formulas, such as a variable or a function.
+    """
     names = dict(outer or {})
     for name, expression in stated.items():
         if not name.isidentifier() or name in _TAKEN:
@@ -267,8 +284,9 @@ def define_names(stated: Mapping[str, str], outer: Mapping[str, str] | None = No
 
 
 def formula_of(text: str, key: str, names: Mapping[str, str], sees: Collection[str]) -> str:
-    """Returns a formula with its names replaced by expressions. Raises Mismatch if it is malformed, or uses a
-    variable that is not in `sees`.
+    """Returns a formula with its names replaced by their expressions. `key` is its key, for errors.
+
+    Raises Mismatch if the formula is malformed, or uses a variable that is not in `sees`.
     """
     try:
         check(text, frozenset({*sees, *names}))
@@ -283,7 +301,9 @@ def formula_of(text: str, key: str, names: Mapping[str, str], sees: Collection[s
 def expand_formulas(
     values: Mapping[str, Any], kind: type, names: Mapping[str, str], where: str = ""
 ) -> dict[str, str]:
-    """Returns the fields of a table that are formulas, with their names replaced as in `formula_of`."""
+    """Returns those fields of a table that are formulas, each expanded by `formula_of`. `kind` is the table's
+    dataclass.
+    """
     return {
         slot.field: formula_of(values[slot.field], where + slot.name, names, slot.kind.sees)
         for slot in slots(kind)
@@ -292,12 +312,14 @@ def expand_formulas(
 
 
 def costs_of(table: object, path: Path, names: Mapping[str, str]) -> dict[str, str]:
-    """Reads the table [costs] of a file. Raises TargetError with file and key."""
+    """Returns the formulas in the table [costs] of a file. Raises TargetError with file and key if it has a
+    mistake.
+    """
     with mistake_with_place(path):
         values = values_of(_in_lines(a_table(table, "costs")), Costs, "costs")
         return expand_formulas(values, Costs, names, "costs.")
 
 
 def _in_lines(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the table with each of its texts in one line."""
+    """Returns the table with the line breaks in its texts replaced by blanks."""
     return {key: " ".join(v.split()) if isinstance(v, str) else v for key, v in entry.items()}

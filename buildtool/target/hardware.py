@@ -51,8 +51,8 @@ class MemoryKind(enum.StrEnum):
 class Memory:
     """One memory, an address range. A board may have any number of them.
 
-    `erase` has pairs (number of blocks, bytes of a block). `speed` is None if it is not known. Then no access
-    waits.
+    `erase`: pairs (number of blocks, bytes of a block).
+    `speed`: None if it is not known; then accesses are assumed not to wait.
     """
 
     name: str
@@ -124,7 +124,7 @@ class Core:
 
     @property
     def has_float_unit(self) -> bool:
-        """Whether it computes float32 in hardware, as its flags and its instruction set say."""
+        """Whether the core computes float32 in hardware, as its flags and its instruction set say."""
         arm = {"-mfloat-abi=hard", "-mfloat-abi=softfp"}.intersection(self.cflags)
         riscv = re.match(r"rv\d\d[a-eh-z]*[fg]", self.isa)
         return bool(arm or riscv) or self.isa in _WITH_FLOATS
@@ -166,7 +166,9 @@ class Probe:
 
 
 class ProbeKey(Word):
-    """The keys of the table [probe]: the programs, and another way to write one of them."""
+    """The keys of the table [probe]: one for each program, and `server` with `options`, another way to name a
+    program.
+    """
 
     OPENOCD = "openocd", "The arguments of OpenOCD for this board."
     PYOCD = "pyocd", "The arguments of pyOCD."
@@ -177,7 +179,7 @@ class ProbeKey(Word):
 
     @property
     def words(self) -> str:
-        """The kind of its value, in words."""
+        """What the value of the key is, in words for the reference page."""
         return "`openocd` or `pyocd`" if self is ProbeKey.SERVER else "list of texts"
 
 
@@ -186,8 +188,8 @@ PROGRAMS = (*SERVERS, ProbeKey.ESPTOOL, ProbeKey.XFLASH)
 
 
 def read_probe(value: object, key: str) -> Probe:
-    """Reads the table [probe]. It has the arguments of each program, or one program as `server` with its
-    arguments as `options`.
+    """Returns the programs in the table [probe]. The table has the arguments of each program, or names one
+    program as `server`, with its arguments as `options`. Raises Mismatch for another key or value.
     """
     table, where = a_table(value, key), f"{key}."
     check_keys(table, ProbeKey, where)
@@ -243,7 +245,7 @@ class Chip:
 
 @dataclass(frozen=True)
 class Estimate:
-    """The speed of a board that cannot be measured."""
+    """The speed of a board on which nothing can be measured here."""
 
     macs_per_second: Annotated[Rate, Key("Multiply-accumulates a second.")]
     source: Annotated[str, Key("Where the figure is from. Every estimate shows it.")]
@@ -292,7 +294,7 @@ class FlashImage:
 
 @dataclass(frozen=True)
 class VectorUnit:
-    """The limits of a vector unit."""
+    """The limits of the core's vector unit."""
 
     macs: Annotated[Whole, Key("The largest number of multiply-accumulates in one issue.")]
     cycles: Annotated[Whole, Key("The core's cycles from one issue of a thread to its next.")]
@@ -300,7 +302,7 @@ class VectorUnit:
 
 @dataclass(frozen=True)
 class PublishedPart:
-    """A line of a published profile."""
+    """A line of a published profile: the time of some operators."""
 
     name: Annotated[str, Key("The line's name in reports.")]
     operators: Annotated[tuple[str, ...], Key("Its operator kinds; `LOAD` stands for loading weights.")]
@@ -309,7 +311,7 @@ class PublishedPart:
 
 @dataclass(frozen=True)
 class Published:
-    """A published profile of the board."""
+    """A profile of a network on the board that somebody has published."""
 
     network: Annotated[str, Key("The network's name in reports.")]
     source: Annotated[str, Key("Who published the profile.")]
@@ -320,7 +322,7 @@ class Published:
 
 @dataclass(frozen=True)
 class FirmwareUse:
-    """Bytes of a memory that firmware needs in addition to its arena, and what for."""
+    """The bytes of a memory that firmware needs for something (`what`) besides its arena."""
 
     memory: str
     what: str

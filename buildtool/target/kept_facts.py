@@ -1,7 +1,8 @@
-"""What a board file keeps of the board that it extends, although its chip is another one.
+"""Warns about a board file that extends another chip's board and so inherits wrong facts.
 
-A board by `extends` has all keys of that board that it does not state: also the clock, the start-up code,
-the serial port and the tools that flash it. Where the core or the addresses differ, these are probably wrong.
+A board that extends another one has all keys of that board that it does not state itself: also the clock, the
+start-up code, the serial port and the tools that flash it. If its core or addresses are different, these
+facts are probably wrong.
 """
 
 from __future__ import annotations
@@ -16,10 +17,12 @@ FACTS = ("clock_hz", "chip", "uart", "probe")  # keys that belong to a chip or i
 
 
 def kept_facts(files: Sequence[tuple[Path, Table]]) -> str:
-    """Returns a sentence about the facts that are kept, or "". `files`: those of `board_file.chain`.
+    """Returns a sentence about inherited facts that are probably wrong, "" if there are none.
 
-    A file is about another chip if it changes the base of a memory of the board that it extends; or, where
-    that board is a product ([chip] or [probe]) and not an emulated machine, a memory's size or the core.
+    `files` is from `board_file.chain`: a board's file, and the files that it extends. A file is for another
+    chip than the board that it extends if it changes the base address of one of that board's memories. If
+    that board is a product (it has [chip] or [probe]), a change of a memory's size or of the core also shows
+    another chip.
     """
     changed = [at for at in range(len(files) - 1) if _is_another_chip(files[at][1], resolve(files[at + 1 :]))]
     if not changed:
@@ -43,7 +46,10 @@ def _states(own: Table, fact: str) -> bool:
 
 
 def _is_another_chip(own: Table, base: Table) -> bool:
-    """Whether a file with the table `own` changes the chip of the board `base` that it extends."""
+    """Whether a board file is for another chip than the board that it extends, as `kept_facts` describes.
+
+    `own` is the file's own table, and `base` the table of that board.
+    """
     is_product = "chip" in base or "probe" in base
     if is_product and _differs(own.get("core"), base.get("core"), ("name", "isa", "cflags")):
         return True
@@ -63,7 +69,7 @@ def _differs(own: object, base: object, keys: Sequence[str]) -> bool:
 
 
 def _spell(fact: str, value: object) -> str:
-    """Returns a fact with its value, as short as a reader recognises it."""
+    """Returns a fact with its value as a short text, such as "clock_hz = 64000000"."""
     if not isinstance(value, Mapping):
         return f"{fact} = {value}"
     what = value.get("start") or value.get("driver")

@@ -22,7 +22,9 @@ HOME = Path(__file__).resolve().parents[2]  # the checkout, or site-packages
 
 @cache
 def kernels_root() -> Path:
-    """Returns the kernels' folder, with include/ (nn.h, shared headers), runtime/ and a folder per family."""
+    """Returns the folder of all kernels, with include/ (nn.h, shared headers), runtime/ and a folder for each
+    family.
+    """
     for name in ("kernels", "buildtool_kernels"):
         if (HOME / name / "include" / "nn.h").is_file():
             return HOME / name
@@ -45,12 +47,16 @@ def kernel_includes(target: Target) -> tuple[Path, ...]:
 
 
 def all_kernel_sources(target: Target) -> list[Path]:
-    """Returns every C file that a plan for the target or an application may need, the runtime's first."""
+    """Returns every C file that a plan for the target, or an application, may need; those of the runtime come
+    first.
+    """
     return [*source_files(target, [*target.kernels, *target.routines]), *application_sources()]
 
 
 def object_name(path: Path) -> str:
-    """Returns the object's path for a kernel's source, relative to the folder for all kernels' objects."""
+    """Returns the path of the object file for a kernel's source, relative to the folder for all kernels'
+    objects.
+    """
     return f"{path.parent.name}/{path.stem}.o"
 
 
@@ -60,12 +66,14 @@ def is_runtime(path: Path) -> bool:
 
 
 def application_sources() -> list[Path]:
-    """Returns the files of the runtime that only applications call."""
+    """Returns the C files of the runtime that only applications call."""
     return [kernels_root() / "runtime" / name for name in APART]
 
 
 def source_files(target: Target, callees: Iterable[KernelVariant | Routine]) -> list[Path]:
-    """Returns the C files of the runtime, followed by those of these kernels and routines, sorted by name."""
+    """Returns the C files of the runtime, followed by those of the kernels and routines `callees`, sorted by
+    name.
+    """
     names = {source for callee in callees for source in callee.sources}
     runtime = [*RUNTIME, *([PARALLEL] if target.board.core.threads > 1 else [])]
     own = (kernels_root() / "runtime" / name for name in runtime)

@@ -47,12 +47,14 @@ Table = tuple[str, str, list[Slot]]  # its heading in a file, a description, its
 
 
 def _make_slot(name: str, key: Key, words: str, *, needed: bool = False) -> Slot:
-    """Returns a key that is not a field of a dataclass."""
+    """Returns a key for the page that is not a field of a dataclass. `words` describe its value."""
     return Slot(name, name, None, None, key, Kind(words), needed)
 
 
 def _list_keys(kind: type) -> list[Slot]:
-    """Returns the keys of a dataclass's table; keys in a table of their own appear once, as that table."""
+    """Returns the keys of a dataclass's TOML table. Several keys that lie in one inner table appear as that
+    table.
+    """
     keys = list[Slot]()
     for slot in slots(kind):
         if slot.name == BESIDE:
@@ -70,8 +72,8 @@ def _describe(kind: type) -> str:
 
 
 def _list_tables(slot: Slot, before: str) -> Iterator[Table]:
-    """Yields the table of a field whose type is a dataclass, and then the tables of the dataclass's own
-    fields.
+    """Yields the table of a key whose type is a dataclass, then the tables inside it. `before` is the dotted
+    name of the table around it, with a dot. Nothing for other keys.
     """
     kind, name = (get_args(slot.hint) or (slot.hint,))[0], before + slot.name
     if slot.name == "roles":

@@ -1,4 +1,4 @@
-"""Where firmware and weights lie in flash: the regions of a linker script, computed from a board's data."""
+"""Computes where firmware and weights lie in flash: the regions of a linker script, from a board's data."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PARTITION = "_partition"  # suffix of a memory's name: the region of weights in 
 
 @dataclass(frozen=True)
 class Region:
-    """A region of a linker script: its memory, and its start and size there in bytes."""
+    """A region of a linker script: its memory, its start as an offset there, and its size, in bytes."""
 
     name: str
     memory: Memory
@@ -21,12 +21,14 @@ class Region:
 
     @property
     def origin(self) -> int:
-        """The address of its first byte."""
+        """The region's first address."""
         return self.memory.base + self.start
 
 
 def boundary(memory: Memory, at: int) -> int:
-    """Returns the first byte from `at` on where an erase block begins; `at` if blocks are not known."""
+    """Returns the smallest offset, `at` or above, at which an erase block of the memory begins; `at` if its
+    erase blocks are not known.
+    """
     start = 0
     for count, block in memory.erase:
         if (count, block) == memory.erase[-1] or at <= start + count * block:
@@ -36,12 +38,14 @@ def boundary(memory: Memory, at: int) -> int:
 
 
 def weights_start(board: Board) -> int | None:
-    """Returns the first byte of the weights' partition in their memory; None if they follow the firmware."""
+    """Returns the offset of the weights' partition in their memory; None if the weights follow the
+    firmware.
+    """
     return partition_start(board.image, board.memory(board.code), board.memory(board.weights))
 
 
 def partition_start(image: FlashImage, code: Memory, weights: Memory) -> int | None:
-    """Returns the same as `weights_start`, from a flash image and the memories of code and weights."""
+    """Returns the same as `weights_start`, for a flash image and the memories of code and weights."""
     if image.weights_start is not None:
         return image.weights_start
     if weights != code:
@@ -84,7 +88,7 @@ def weights_region(board: Board) -> Region:
 
 
 def weights_follow_firmware(board: Board) -> bool:
-    """Whether the weights follow the firmware in its own memory."""
+    """Whether the weights lie directly after the firmware, in the same memory."""
     return board.weights == board.code and weights_start(board) is None
 
 
@@ -95,8 +99,8 @@ def weights_before_code(board: Board) -> bool:
 
 
 def weights_room(board: Board) -> int:
-    """Returns the largest size of a weight image: its slot, or its region. If it follows the firmware in that
-    region, one erase block is left out for the code.
+    """Returns the largest possible size of a weight image in bytes: that of its slot, or of its region. If
+    the weights follow the firmware in this region, one erase block is left out for the code.
     """
     region = weights_region(board)
     code = boundary(region.memory, region.start + 1) - region.start if weights_follow_firmware(board) else 0
@@ -104,7 +108,9 @@ def weights_room(board: Board) -> int:
 
 
 def blocks_after(memory: Memory) -> tuple[tuple[int, int], ...]:
-    """Returns pairs (end, bytes of a block): erase blocks below `end` have this size, in ascending order."""
+    """Returns pairs (end, bytes of a block) in ascending order: from the previous `end` up to this one, erase
+    blocks have this size.
+    """
     rows, at = [], 0
     for count, block in memory.erase:
         at += count * block

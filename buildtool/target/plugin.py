@@ -1,4 +1,6 @@
-"""The plugin interface: what a target family provides. Plugins are entry points `buildtool.targets`."""
+"""The interface of target plugins: what a family of boards provides. Plugins are entry points of the group
+`buildtool.targets`.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ INTERFACE = 1
 
 
 class ProgramError(ToolError):
-    """Raised where a program ended with an error: a fault, or an exit status other than 0.
+    """A program ended with an error: a fault, or an exit status other than 0.
 
     `running` is the position of the operator that was being computed (None: not known).
     """
@@ -28,9 +30,9 @@ class ProgramError(ToolError):
 
 @dataclass(frozen=True)
 class Harness:
-    """The test firmware's own C sources: harness.c and the board's file input and output.
+    """The C sources of the test firmware itself: harness.c, and the file input and output of the board.
 
-    `flags` are for every compilation of the firmware.
+    `includes` are folders of headers. `flags` are used for every compilation of the firmware.
     """
 
     sources: tuple[Path, ...]
@@ -51,7 +53,7 @@ class KernelFolder:
 
 @dataclass(frozen=True)
 class Exported:
-    """A network that another tool compiles."""
+    """A network that a chip maker's own tool compiles. `net` is its name in C."""
 
     net: str
     board: Board
@@ -76,7 +78,7 @@ class Timer(Protocol):
         """The program, its version and the model: everything that its results depend on."""
 
     def time(self, blocks: Sequence[bytes]) -> list[BlockTime]:
-        """Returns the time of each block, in order; raises ToolError."""
+        """Returns the time of each block of machine code, in order. Raises ToolError if the program fails."""
 
 
 class TargetPlugin(Protocol):
@@ -86,23 +88,25 @@ class TargetPlugin(Protocol):
 
     - `kernel_families()`: its KernelFolders, for its own boards and for those of other plugins;
     - `libraries`: the names of libraries whose kernels its boards can use. `library(board, name, path)`: the
-      user's Library at `path`; raises UsageError where the board cannot use it, or `path` does not have it;
-    - `requantisations(board)`: the kernel families that come first, by the name of `Requantise`;
+      user's Library at `path`; raises UsageError if the board cannot use it, or it is not at `path`;
+    - `requantisations(board)`: for each value of `Requantise` that the board offers, the names of the kernel
+      families that requantise so and are preferred to the core's other families;
+    - `copies_into_ram`: whether its start-up code copies kernels and weights into RAMs that the roles name;
     - `debug_server(board, port)`: the board's DebugServer; raises ToolError naming the missing program;
-    - `reality(board)`: the Reality of `run`, if it runs neither native code of this machine nor an emulator,
-      for programs by the board's first toolchain. `board_of(board, image)`, if toolchains make different
-      kinds of images: the board with only those that make such an image;
+    - `reality(board)`: the Reality of `run`, for programs by the board's first toolchain, if `run` uses
+      neither native code of this machine nor an emulator. `board_of(board, image)`, if toolchains make
+      different kinds of images: the board with only the toolchains that make images of this kind;
     - `counting_harness(board)`, if `run` uses a model of the core: the Harness of firmware that counts the
-      core's issues. `run` then returns `RunResult.issues` for a request with `count`;
+      core's issue slots. `run` then returns `RunResult.issues` for a request with `count`;
     - `build_files(exported)`, if the chip has its maker's own compiler: files by name (bytes) that build an
       Exported network with it;
     - `serial_port(board)`: the Wiring with the driver of the board's serial port, for applications that use
-      it; None where the board's file names no port;
-    - `timer(board)`: the Timer of the core of a board whose file names a model in [pipeline]; raises
-      ToolError where the program is missing, with the command that installs it;
+      it; None if the board's file names no port;
+    - `timer(board)`: the Timer for the core of a board whose file names a model in [pipeline]; raises
+      ToolError if the program is missing, with the command that installs it;
     - `vendor_build(net, folder, tell)`: compiles the network and the files of `build_files` in `folder` to a
-      VendorBuild; None where the maker's compiler is not installed. `tell` gets progress messages. Raises
-      ToolError.
+      VendorBuild; None if the maker's compiler is not installed. `tell` gets progress messages. Raises
+      ToolError if the compiler fails.
     """
 
     @property
@@ -111,19 +115,23 @@ class TargetPlugin(Protocol):
 
     @property
     def interface(self) -> int:
-        """The INTERFACE that it was written for, as a literal number."""
+        """The version of the plugin interface (INTERFACE) for which the plugin was written, as a literal
+        number.
+        """
 
     def board_files(self) -> tuple[Path, ...]:
-        """The .toml files of its boards."""
+        """Returns the .toml files of its boards."""
 
     def toolchain(self, board: Board, name: str) -> Toolchain:
         """Returns the toolchain `name` ("": the default) for `board`, with a linker script if it needs one.
 
-        It writes no files. Raises ToolError with the missing program and how to install it.
+        It writes no files. Raises ToolError if a program is missing, with how to install it.
         """
 
     def harness(self, board: Board) -> Harness:
-        """The sources with the `main` that `validate`, `profile` and `run` link with a network."""
+        """Returns the sources with the `main` that `validate`, `profile` and `run` link with a network."""
 
     def run(self, board: Board, image: Path, request: RunRequest) -> RunResult:
-        """Runs a firmware image in the emulator, or natively. Raises ToolError; ProgramError if it fails."""
+        """Runs a firmware image in the emulator, or on this machine. Raises ProgramError if the program
+        fails, and ToolError if a tool is missing or fails.
+        """

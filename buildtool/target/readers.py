@@ -1,4 +1,7 @@
-"""Readers of values in board files and catalogues that are not just a number or a text; see `plain.Key`."""
+"""Readers of values in board files and catalogues that are more than a number or a text; see `plain.Kind`.
+
+Each gets the value in the TOML table and its dotted key. It returns the field's value, or raises Mismatch.
+"""
 
 from __future__ import annotations
 
@@ -39,12 +42,12 @@ _AT_LEAST_0 = "number, 0 or above"
 
 
 def names(value: object, key: str) -> tuple[str, ...]:
-    """Reads a list of names."""
+    """Returns a list of names as a tuple."""
     return tuple(a_name(name, key) for name in texts(value, key))
 
 
 def flags(value: object, key: str) -> tuple[str, ...]:
-    """Reads a list of flags for compiling a source to an object."""
+    """Returns a list of compiler flags. A flag with which the compiler makes no object is a Mismatch."""
     words = texts(value, key)
     for flag in words:
         if flag in _NO_OBJECT or flag.startswith(_PRINTS):
@@ -54,7 +57,7 @@ def flags(value: object, key: str) -> tuple[str, ...]:
 
 
 def macros(value: object, key: str) -> tuple[str, ...]:
-    """Reads a list of macros. The macro for the number of threads must not be among them."""
+    """Returns a list of macros. The macro for the number of threads must not be among them."""
     words = texts(value, key)
     if any(define.partition("=")[0] == THREADS_MACRO for define in words):
         raise Mismatch(f"{THREADS_MACRO} is buildtool's own macro", key, "write threads under [core]")
@@ -62,35 +65,37 @@ def macros(value: object, key: str) -> tuple[str, ...]:
 
 
 def threads(value: object, key: str) -> int:
-    """Reads the number of threads that share a call."""
+    """Returns the number of threads that share a kernel's call."""
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MOST_THREADS:
         raise Mismatch(f"must be a whole number from 1 to {MOST_THREADS}, not {shown(value)}", key)
     return value
 
 
 def one_line(value: object, key: str) -> str:
-    """Reads a text of one or more lines, as one line."""
+    """Returns a text of one or more lines as one line."""
     return text(" ".join(value.split()) if isinstance(value, str) else value, key)
 
 
 def text_or_none(value: object, key: str) -> str:
-    """Reads a text that may be empty."""
+    """Returns a text that may be empty."""
     return "" if value == "" else text(value, key)
 
 
 def sizes_by_name(value: object, key: str) -> tuple[tuple[str, int], ...]:
-    """Reads a table of sizes."""
+    """Returns the names and sizes (or addresses) in a table."""
     return tuple((name, size(number, f"{key}.{name}")) for name, number in a_table(value, key).items())
 
 
 def source(value: object, key: str) -> str:
-    """Reads the name of a plugin's file, or the path of a user's file, relative to the board's file."""
+    """Returns the name of a plugin's file, or the path of a user's .c file, relative to the board's file."""
     name = text(value, key)
     return name if name.endswith(".c") else a_name(name, key)
 
 
 def erase_blocks(value: object, key: str) -> tuple[tuple[int, int], ...]:
-    """Reads blocks such as ["4x16K", "64K", "128K"]. Each block begins at a multiple of its size."""
+    """Returns pairs (number, bytes) for a list of blocks such as ["4x16K", "64K", "128K"]. Each block must
+    begin at a multiple of its size.
+    """
     blocks, at = list[tuple[int, int]](), 0
     if not isinstance(value, list) or not value:
         hint = 'such as ["4x16K", "64K", "128K"]'
@@ -111,14 +116,14 @@ def erase_blocks(value: object, key: str) -> tuple[tuple[int, int], ...]:
 
 
 def string(value: object, key: str) -> str:
-    """Reads a text of a catalogue as one line. In the file it may have several lines."""
+    """Returns a text of a catalogue as one line. In the file it may have several lines."""
     if not isinstance(value, str) or not value.strip():
         raise Mismatch(f"must be a string that is not empty, not {shown(value)}", key)
     return " ".join(value.split())
 
 
 def words(value: object, key: str) -> tuple[str, ...]:
-    """Reads one text of a catalogue, or a list of texts."""
+    """Returns a text of a catalogue, or a list of texts, as a tuple."""
     items = value if isinstance(value, list) else [value]
     strings = tuple(item for item in items if isinstance(item, str) and item)
     if not strings or len(strings) != len(items):
@@ -127,19 +132,19 @@ def words(value: object, key: str) -> tuple[str, ...]:
 
 
 def formulas(value: object, key: str) -> Mapping[str, str]:
-    """Reads a table of formulas."""
+    """Returns a table of formulas, by name."""
     return {name: string(formula, f"{key}.{name}") for name, formula in a_table(value, key).items()}
 
 
 def count(value: object, key: str) -> int:
-    """Reads a whole number, 0 or above."""
+    """Returns a whole number, 0 or above."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise Mismatch(f"must be a whole number, not {shown(value)}", key)
     return value
 
 
 def files(value: object, key: str) -> tuple[str, ...]:
-    """Reads the names of files in a family's folder, or "family/file"."""
+    """Returns the names of files in the family's folder, or "family/file" for files of another family."""
     names = words(value, key)
     for name in names:
         path = PurePosixPath(name)
@@ -149,7 +154,7 @@ def files(value: object, key: str) -> tuple[str, ...]:
 
 
 def kinds(value: object, key: str) -> tuple[str, ...]:
-    """Reads operator kinds. A class of kinds ("@lookup") is replaced by its members."""
+    """Returns operator kinds. A class of kinds, such as "@lookup", is replaced by its members."""
     from buildtool.graph.ops import CLASSES  # imported here: code that only lists boards does not need it
 
     kinds: list[str] = []
@@ -162,7 +167,7 @@ def kinds(value: object, key: str) -> tuple[str, ...]:
 
 
 def types(value: object, key: str) -> tuple[DType, DType]:
-    """Reads the types of a kernel's first input and of its output, such as "int16" or "int8 -> int16"."""
+    """Returns the types of a kernel's first input and of its output, for "int16" or "int8 -> int16"."""
     words = [word.strip() for word in string(value, key).split("->")]
     names = [str(dtype) for dtype in DType]
     if len(words) > 2 or any(word not in names for word in words):
@@ -171,11 +176,11 @@ def types(value: object, key: str) -> tuple[DType, DType]:
     return DType(words[0]), DType(words[-1])
 
 
-FILLED = "filled"  # the form of averages whose padding counts
+FILLED = "filled"  # the form of average poolings in which padded elements count
 
 
 def form(value: object, key: str) -> str:
-    """Reads the arithmetic of a kernel, which must be "uint8" or "filled"."""
+    """Returns the arithmetic of a kernel, which must be "uint8" or "filled" (see `KernelVariant.form`)."""
     if value not in ("uint8", FILLED):
         hint = 'write "uint8" or "filled", or remove the key'
         raise Mismatch(f"form '{string(value, key)}' is unknown", hint=hint, at=key)

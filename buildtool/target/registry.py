@@ -1,4 +1,4 @@
-"""Finds boards, plugins and kernels, and makes Board and Target of names and files.
+"""Finds boards, plugins and kernels, and makes Boards and Targets from names and files.
 
 Families that come with buildtool are found by their folders. Others are found by entry points of the group
 `buildtool.targets`; those are read only for a name that buildtool's families do not have, because reading the
@@ -19,6 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from buildtool.base.code_digest import ENTRY_POINTS
 from buildtool.base.errors import (
     BuildtoolError,
     TargetError,
@@ -28,7 +29,6 @@ from buildtool.base.errors import (
     did_you_mean,
     suggest,
 )
-from buildtool.base.identity import ENTRY_POINTS
 from buildtool.base.modes import CostUnit, Requantise
 from buildtool.target.board_file import chain, parse_board, resolve
 from buildtool.target.kept_facts import kept_facts
@@ -55,7 +55,9 @@ NEAR = 3  # known boards that the error about an unknown one names
 
 
 def board_names() -> list[str]:
-    """Returns the names of all boards, sorted; raises TargetError if two plugins have the same name."""
+    """Returns the names of all boards, sorted. Raises TargetError if two plugins have a board of the same
+    name.
+    """
     places: dict[str, Path] = {}
     for plugin in (*_own_plugins().values(), *_other_plugins().values()):
         for path in plugin.board_files():
@@ -66,7 +68,8 @@ def board_names() -> list[str]:
 
 
 def load_board(name_or_path: str, data: bytes | None = None) -> Board:
-    """Loads a board by its name, or from the user's .toml file; then the file's stem is the board's name.
+    """Returns the board with a known name, or that of the user's .toml file, whose stem is then the board's
+    name.
 
     `data` is the file's content, if it has been read already. Raises UsageError for an unknown name or a
     missing file, TargetError for a file with mistakes.
@@ -92,7 +95,7 @@ def load_board(name_or_path: str, data: bytes | None = None) -> Board:
 
 
 def board_chain(name_or_path: str) -> tuple[Path, ...]:
-    """Returns a board's file and the files that it extends, as far as they can be read."""
+    """Returns a board's file and the files that it extends, directly or not, as far as they can be read."""
     path = Path(name_or_path) if name_or_path.endswith(".toml") else _find_board_file(name_or_path)
     paths: list[Path] = []
     with contextlib.suppress(TargetError):  # `load_board` raises the error
@@ -102,7 +105,7 @@ def board_chain(name_or_path: str) -> tuple[Path, ...]:
 
 
 def plugin(board: Board) -> TargetPlugin:
-    """Returns the plugin of the board's family; raises TargetError."""
+    """Returns the plugin of the board's family. Raises TargetError if it is not installed."""
     if family_plugin := _find_plugin(board.family):
         return family_plugin
     raise TargetError(f"no plugin is called '{board.family}'", hint="install the package that has it")
@@ -123,17 +126,19 @@ def plugin_named(name: str) -> TargetPlugin:
 
 
 def load_target(name_or_path: str, libraries: Mapping[str, str] | None = None) -> Target:
-    """Returns a board with the kernels that its core can run, best first; see `load_board`, `make_target`."""
+    """Returns the board with the kernels that its core can run, best first; see `load_board` and
+    `make_target`.
+    """
     return make_target(load_board(name_or_path), libraries)
 
 
 def make_target(
     board: Board, libraries: Mapping[str, str] | None = None, requantise: Requantise = Requantise.EXACT
 ) -> Target:
-    """Returns `board` with the kernels of its core's families in order, those of portable families last.
+    """Returns `board` with the kernels of its core's families in order; those of portable families come last.
 
-    `libraries`: names and paths of libraries, whose kernels precede all others. Next come the kernels for
-    `requantise`. Both make another target, with another planning digest.
+    `libraries` maps the names of libraries to their paths; their kernels precede all others. Next come the
+    kernels for `requantise`. Libraries and `requantise` change the target's planning digest.
     """
     # Imported here because it imports numpy, which code that only lists boards does not need.
     from buildtool.target.catalogue import for_core
@@ -181,8 +186,8 @@ def make_target(
 
 
 def _read_portable_costs(catalogues: Sequence[Catalogue], portable: Sequence[str]) -> Mapping[str, str]:
-    """Returns the core's own formulas of cost for kernels of portable families, by the kernel's name. Where
-    several families have one, the first family's counts.
+    """Returns the core's own cost formulas for kernels of portable families, by the kernel's name. If several
+    families have one, that of the first family counts. Raises TargetError for an unknown kernel.
     """
     from buildtool.target.family import CATALOGUE
 
@@ -197,7 +202,9 @@ def _read_portable_costs(catalogues: Sequence[Catalogue], portable: Sequence[str
 
 
 def _find_requantising_families(board: Board, requantise: Requantise) -> tuple[str, ...]:
-    """Returns the kernel families for this requantisation; raises UsageError where the board has none."""
+    """Returns the kernel families that requantise in this way; none for EXACT. Raises UsageError if the board
+    has none.
+    """
     if requantise is Requantise.EXACT:
         return ()
     family = plugin(board)
@@ -222,7 +229,9 @@ def _refuse_strange_sources(users: Iterable[KernelVariant | Routine], families: 
 
 
 def _refuse_shared_names(catalogues: Iterable[Catalogue]) -> None:
-    """Checks that no two families have a kernel of the same name, because plans store kernels by name."""
+    """Raises TargetError if two families have a kernel of the same name, because plans refer to kernels by
+    name.
+    """
     owners: dict[str, str] = {}
     for catalogue in catalogues:
         for kernel in catalogue.kernels:
@@ -232,7 +241,7 @@ def _refuse_shared_names(catalogues: Iterable[Catalogue]) -> None:
 
 
 def _find_kernel_folders(board: Board) -> dict[str, KernelFolder]:
-    """Returns every kernel family that the board may use, by its folder's name.
+    """Returns every kernel family that the board may use, by the name of its folder.
 
     Plugins of other distributions are searched if the board's own plugin is one of them, or if the board
     names a family that buildtool does not have.
@@ -245,7 +254,9 @@ def _find_kernel_folders(board: Board) -> dict[str, KernelFolder]:
 
 
 def _load_library(board: Board, name: str, path: str) -> Library:
-    """Returns the board's library called `name`; raises UsageError if its plugin does not know the name."""
+    """Returns the user's library called `name` at `path`. Raises UsageError if the board's plugin does not
+    know the name.
+    """
     family = plugin(board)
     names = getattr(family, "libraries", ())
     if name not in names:
@@ -256,8 +267,8 @@ def _load_library(board: Board, name: str, path: str) -> Library:
 
 
 def _answer_contract(kernel: KernelVariant, family: str, libraries: Sequence[Library]) -> KernelVariant:
-    """Returns the kernel with the library's function that computes its scratch. Raises TargetError if there
-    is none.
+    """Returns the kernel; if a library computes its scratch, with the library's function. Raises TargetError
+    if no library has that function.
     """
     if not kernel.asks:
         return kernel
@@ -270,7 +281,9 @@ def _answer_contract(kernel: KernelVariant, family: str, libraries: Sequence[Lib
 
 
 def toolchain(target: Target, name: str) -> Toolchain:
-    """Returns the board's toolchain `name` ("": its first), with flags and sources of libraries."""
+    """Returns the board's toolchain `name` ("": its first one), with the flags and sources of the target's
+    libraries.
+    """
     board = target.board
     tools: Toolchain = ask_plugin(
         board.family, "toolchain", lambda: plugin(board).toolchain(board, name), Toolchain
@@ -283,7 +296,9 @@ def toolchain(target: Target, name: str) -> Toolchain:
 def _load_catalogues(
     names: list[str], folders: Mapping[str, KernelFolder], board: Board
 ) -> dict[str, Catalogue]:
-    """Returns the catalogues of the families `names`, and then those of the families that they use."""
+    """Returns the catalogues of the families `names`, then those of the families that these use. Raises
+    TargetError for an unknown family.
+    """
     from buildtool.target.family import load_family
 
     catalogues: dict[str, Catalogue] = {}
@@ -301,7 +316,9 @@ def _load_catalogues(
 
 
 def _refuse_missing_routines(kernels: Iterable[KernelVariant], routines: Sequence[Routine]) -> None:
-    """Checks that kernels have the routines that read the constants of their operator kind and types."""
+    """Raises TargetError if a kernel lacks a routine that reads its constants, although other kernels of the
+    same operator kind and types have one.
+    """
     roles = {(r.role, r.op, r.types) for r in routines if Argument.CONSTANTS in r.call}
     for kernel in kernels:
         for role, op, types in sorted(roles) if kernel.form != FILLED else ():  # such averages are not global
@@ -331,7 +348,9 @@ def _collect_folders(plugins: Iterable[TargetPlugin]) -> dict[str, KernelFolder]
 
 
 def ask_plugin(name: str, method: str, call: Callable[[], Any], kind: Any) -> Any:
-    """Returns the result of a plugin's method; TargetError if a foreign plugin fails, or for another type."""
+    """Returns the result of `call`, a call of a plugin's method. Raises TargetError if a plugin of another
+    distribution fails, or the result is not of the type `kind`. `name` and `method` are for the error.
+    """
     try:
         result = call()
     except Exception as error:  # other people's code may raise anything
@@ -344,7 +363,9 @@ def ask_plugin(name: str, method: str, call: Callable[[], Any], kind: Any) -> An
 
 
 def _find_board_file(name: str) -> Path:
-    """Returns the file of the board called `name`; raises TargetError, with the closest names."""
+    """Returns the file of the board called `name`. Raises TargetError for an unknown name; its hint has the
+    closest names.
+    """
     for plugins in (_own_plugins, _other_plugins):
         for plugin in plugins().values():
             for path in plugin.board_files():
@@ -358,7 +379,9 @@ def _find_board_file(name: str) -> Path:
 
 
 def find_extended_file(name: str) -> Path:
-    """Returns the file of the board, or of the core "cores/NAME", that a file extends; raises TargetError."""
+    """Returns the file of a board, or of a core "cores/NAME", that a board file may extend. Raises
+    TargetError for an unknown name.
+    """
     if not name.startswith(CORES):
         return _find_board_file(name)
     core = name.removeprefix(CORES)
@@ -374,7 +397,7 @@ def find_extended_file(name: str) -> Path:
 
 
 def core_names() -> list[str]:
-    """Returns the names of the cores that buildtool's own plugins have files of, sorted."""
+    """Returns the names of the cores for which buildtool's own plugins have files, sorted."""
     plugins = _own_plugins().values()
     return sorted(path.stem for each in plugins for path in getattr(each, "core_files", tuple)())
 
@@ -398,7 +421,7 @@ def _own_plugins() -> dict[str, TargetPlugin]:
 
 @cache
 def _other_plugins() -> dict[str, TargetPlugin]:
-    """Returns the plugins of other distributions by name; raises TargetError for one that fails to load."""
+    """Returns the plugins of other distributions by name. Raises TargetError if one cannot be loaded."""
     from importlib.metadata import entry_points
 
     plugins: dict[str, TargetPlugin] = {}
@@ -424,7 +447,7 @@ def has_asked_others() -> bool:
 
 
 def uses_others() -> bool:
-    """Whether this process has loaded another distribution's plugin that is a single module. The digest of
+    """Whether this process has loaded a plugin of another distribution that is a single module. The digest of
     the code does not cover such a plugin.
     """
     if not has_asked_others():

@@ -1,6 +1,6 @@
 """The speed of a core and its memories. Board files take the figures from the makers' manuals.
 
-The model is as simple as the manuals' tables. An access to a memory waits some cycles of the core for the
+The model is as simple as the tables in manuals. An access to a memory waits some cycles of the core for the
 first beat of the bus, and some for each further beat. A cache holds the lines used last, and reading them
 does not wait. Two masters on one bus, prefetching and full write buffers are not modelled.
 """
@@ -18,7 +18,7 @@ WORD = 4  # bytes that the core accesses at once
 
 @dataclass(frozen=True)
 class Cache:
-    """A cache of slower memories. It fetches whole lines."""
+    """A cache between the core and slower memories. It fetches whole lines."""
 
     name: str
     line_bytes: Annotated[int, power(4, 1024), Key("Bytes of a line.")]
@@ -47,7 +47,7 @@ class Speed:
     ] = ""
 
     def access(self, size: int) -> int:
-        """Returns how many cycles the core waits for `size` contiguous bytes."""
+        """Returns how many cycles the core waits for an access to `size` contiguous bytes."""
         beats = -(-8 * size // self.bus_bits)
         return self.wait_cycles + (max(1, beats) - 1) * self.beat_cycles
 
@@ -71,12 +71,14 @@ class Pipeline:
     ] = 0
 
     def beyond(self, words: int) -> int:
-        """Returns how many cycles more a load or store of `words` words takes than one of a single word."""
+        """Returns how many more cycles a load or store of `words` words takes than one of a single word."""
         return -(-words // self.words_per_cycle) - 1 if self.words_per_cycle and words else 0
 
 
 def streamed_cycles_per_byte(speed: Speed | None, cache: Cache | None) -> float:
-    """Returns the cycles per byte that the core waits in a sequential read; 0 if the speed is not known."""
+    """Returns the cycles per byte for which the core waits in a sequential read of a memory; 0 if its speed
+    is not known. `cache` is the memory's cache, None without one.
+    """
     if speed is None:
         return 0.0
     size = cache.line_bytes if cache else WORD

@@ -23,6 +23,7 @@ from buildtool.target.hardware import (
     FirmwareUse,
     FlashImage,
     Memory,
+    MemoryKind,
     Probe,
     Published,
     Uart,
@@ -54,7 +55,7 @@ NEXT = "the next family's"
 
 
 class Contract(Word):
-    """How far a kernel's output may overlap an input that nothing reads later."""
+    """To what extent a kernel's output may overlap an input that nothing reads later."""
 
     NONE = "none", "Input and output share no byte."
     ROW = (
@@ -73,7 +74,7 @@ class Contract(Word):
 
 
 class Argument(Word):
-    """The possible arguments of a kernel; the catalogue's `call` lists them in order."""
+    """An argument of a kernel's function. The catalogue's key `call` lists the arguments in order."""
 
     GEOMETRY = "geometry", "the struct of the operator kind, see nn.h"
     CONSTANTS = "constants", "the kernel's block in the weight image"
@@ -100,7 +101,9 @@ class Argument(Word):
 
 
 def read_call(value: object, key: str) -> tuple[Argument, ...]:
-    """Reads the arguments of a function, separated by commas."""
+    """Returns the arguments of a function, read from a text with commas. Raises Mismatch for an unknown
+    one.
+    """
     names = [name.strip() for name in readers.string(value, key).split(",")]
     for name in names:
         if name not in list(Argument):
@@ -110,14 +113,14 @@ def read_call(value: object, key: str) -> tuple[Argument, ...]:
 
 
 class Windows(Word):
-    """What a kernel computes in a call. A WHOLE kernel cannot read some channels of a wider tensor."""
+    """What part of the output a kernel computes in a call."""
 
     ANY = "any", "Any window of its output. Its views may be some channels of a wider tensor."
     WHOLE = "whole", "The whole output from whole inputs. Streamed regions cannot contain such a kernel."
 
 
 class Role(Word):
-    """A task of emitted code in addition to an operator's kernel."""
+    """A task of emitted code for which a routine is called in addition to an operator's kernel."""
 
     FILL = "fill", "Fills a tensor with one value, before a PAD's input is copied into it."
     JOIN = "join", "Copies a window of one part of a CONCATENATION to its place."
@@ -129,7 +132,9 @@ class Role(Word):
 
 
 class Step(enum.StrEnum):
-    """A step that reads fields of a kernel or a routine; its results are stale when such a field changes."""
+    """A step that reads fields of kernels or routines. If such a field changes, the step's results are
+    stale.
+    """
 
     PLAN = "plan"
     EMIT = "emit"
@@ -138,7 +143,7 @@ class Step(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Formula(Kind):
-    """The kind of a field that is a formula; it may use the variables in `sees`."""
+    """The kind of a field that is a formula. `sees` are the variables that it may use."""
 
     sees: frozenset[str] = frozenset()
 
@@ -156,7 +161,7 @@ Call = Annotated[tuple[Argument, ...], Kind("arguments", read_call)]
 
 @dataclass(frozen=True)
 class Routine:
-    """A C function for a role, for operator kind `op` ("": every kind)."""
+    """A C function that has a role in emitted code, for the operator kind `op` ("": every kind)."""
 
     role: Annotated[Role, Kind("a role"), Key("What it does."), EMIT]
     op: Annotated[Operators, Key("The operator kinds that it serves.", "every kind"), EMIT]
@@ -171,7 +176,9 @@ class Routine:
     form: Annotated[Form, Key("The `form` of the kernels that it serves.", "as int8")] = ""
 
     def serves(self, kernel: KernelVariant) -> bool:
-        """Whether the routine is for a kernel's operator kind and types, and can read its constants."""
+        """Whether the routine is for the operator kind and types of `kernel`, and can read the kernel's
+        constants.
+        """
         reads = Argument.CONSTANTS in self.call
         alike = self.op in ("", kernel.op) and self.types == kernel.types
         return alike and (not reads or (self.packing, self.form) == (kernel.packing, kernel.form))
@@ -179,7 +186,7 @@ class Routine:
 
 @dataclass(frozen=True)
 class KernelFamily:
-    """A named folder of kernels: catalogue.toml, C sources, headers, and packing.py for weight layouts."""
+    """A folder of kernels: catalogue.toml, C sources, headers, and packing.py, which packs constants."""
 
     name: str
     folder: Path = field(compare=False)
@@ -190,7 +197,9 @@ Asked = Callable[[Mapping[str, int]], int]  # geometry (`catalogue.features`) ->
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """A layout of constants: its packing.py, and the bytes of a block and of each channel in it."""
+    """A layout of packed constants: the packing.py that packs them, and formulas for the bytes of a block and
+    of each channel in it.
+    """
 
     packer: Path | None = field(default=None, compare=False)
     constants: Annotated[
@@ -275,11 +284,12 @@ class Layout:
 
 @dataclass(frozen=True)
 class KernelVariant(Layout):
-    """A kernel for an operator kind; for `form` see `AsUint8`.
+    """A kernel for one operator kind. For `form` see `AsUint8`.
 
-    A block of constants with `slices` is a head of `channel_head` bytes, `channel_factors` bytes for each
-    channel, and `channel_weights` bytes for each channel; both parts are rounded up to 16. `ask` is the
-    library's function that answers the question `asks`.
+    A kernel with `slices` has its constants in a block of three parts: a head of `channel_head` bytes, then
+    `channel_factors` bytes for each channel, then `channel_weights` bytes for each channel. The last two
+    parts are each rounded up to a multiple of 16 bytes. `ask` is the library's function that answers the
+    question `asks` about scratch.
     """
 
     op: Annotated[
@@ -375,7 +385,7 @@ class KernelVariant(Layout):
 
 @dataclass(frozen=True)
 class Board:
-    """A board: its core, its memories, and which of them holds what."""
+    """A board: its core, its memories, and the roles of the memories (code, data, arena, weights)."""
 
     name: str
     title: Annotated[str, Key("A description of the board in a few words.")]
@@ -394,6 +404,14 @@ class Board:
     data: Annotated[RamName, Key("Globals and the stack.", name="roles.data")]
     arena: Annotated[RamName, Key("The arena.", name="roles.arena")]
     weights: Annotated[MemoryName, Key("The weight image.", name="roles.weights")]
+    kernels: Annotated[
+        RamName,
+        Key(
+            "The code of the kernels, which start-up code copies there.",
+            "the memory of `code`",
+            "roles.kernels",
+        ),
+    ] = ""
     arenas: Annotated[
         tuple[str, ...],
         Kind("list of names of RAMs"),
@@ -438,15 +456,17 @@ class Board:
 
     @property
     def holders(self) -> tuple[str, ...]:
-        """The names of the memories with a plan's buffers: the arena's, and the second arena's if any."""
+        """The names of the memories that hold a plan's buffers: that of the arena, and that of the second
+        arena, if any.
+        """
         return (self.arena, self.second) if self.second else (self.arena,)
 
     def reserved_for_others(self, name: str, state: int = 0) -> int:
-        """Returns the bytes of a memory that are not for arenas: reserved bytes, and the stack if it is
-        there.
+        """Returns the bytes of the memory `name` that are not for arenas: reserved bytes, and stack and
+        globals if they lie in it.
 
-        `state` are the bytes that live between invokes. They lie in the memory of globals and stack. If the
-        board's file reserves nothing there, KEPT_FOR_GLOBALS bytes are for globals.
+        `state` are the bytes that a network keeps between invokes; they lie with globals and stack. If the
+        board's file reserves nothing in that memory, KEPT_FOR_GLOBALS bytes are for globals.
         """
         stack = self.stack_bytes + state if self.data == name else 0
         if (self.reserved_in or self.arena) == name:
@@ -454,22 +474,36 @@ class Board:
         return stack + (KEPT_FOR_GLOBALS if self.data == name else 0)
 
     def unavailable_bytes(self, name: str, state: int = 0) -> int:
-        """Returns the bytes of a memory that no arena gets: others' or, if more, the firmware's."""
+        """Returns the bytes of the memory `name` that no arena can use: those reserved for others, or those
+        of the firmware if they are more. `state` is as in `reserved_for_others`.
+        """
         firmware = sum(each.bytes for each in self.firmware if each.memory == name)
         return max(self.reserved_for_others(name, state), firmware + (state if self.data == name else 0))
 
     def room(self, name: str, state: int = 0) -> int:
-        """Returns the bytes of a memory that arenas may use; see `taken`. Raises KeyError for other names."""
+        """Returns the bytes of the memory `name` that arenas may use: all except `unavailable_bytes`.
+
+        `state` is as in `reserved_for_others`. Raises KeyError for an unknown name.
+        """
         return max(0, self.memory(name).size - self.unavailable_bytes(name, state))
 
     def describe_other_contents(self, name: str) -> str:
-        """Describes what else lies in the code's memory besides an arena, with sizes in bytes. Returns "" for
-        other memories, and where the firmware needs no more than `reserved_for_others`.
+        """Returns a text that lists what else lies in the code's memory besides an arena, with sizes in
+        bytes.
+
+        It is "" for other memories, and if the firmware needs no more than `reserved_for_others`.
         """
         parts = sorted((each for each in self.firmware if each.memory == name), key=lambda each: -each.bytes)
         if name != self.code or self.unavailable_bytes(name) == self.reserved_for_others(name):
             return ""
         return " beside " + ", ".join(f"{each.what} {each.bytes:,}" for each in parts)
+
+    @property
+    def copies_weights(self) -> bool:
+        """Whether start-up code copies the weights from the code's memory into a RAM that programs read."""
+        weights, code = self.memory(self.weights), self.memory(self.code)
+        in_ram = weights.kind is MemoryKind.RAM and not weights.bandwidth
+        return in_ram and code.kind is MemoryKind.ROM
 
     @property
     def is_native(self) -> bool:
@@ -482,12 +516,14 @@ class Board:
 
     @property
     def is_stand_in(self) -> bool:
-        """Whether the emulator is of another board with this core, and cannot run this board's images."""
+        """Whether the emulator emulates another board with this core, which cannot run this board's
+        images.
+        """
         return self.emulator is not None and bool(self.emulator.bases)
 
     @property
     def own_emulator(self) -> Emulator | None:
-        """The emulator of the board itself, which can run its firmware images. None if there is none."""
+        """The emulator that can run the board's own firmware images; None if there is none."""
         return None if self.is_stand_in else self.emulator
 
     def in_emulator(self) -> Board:
@@ -501,16 +537,17 @@ class Board:
         return replace(self, memories=memories, chip=None, uart=None, image=PLAIN_IMAGE)
 
     def cache_of(self, memory: Memory) -> Cache | None:
-        """Returns the cache between the core and a memory; None where there is none."""
+        """Returns the cache between the core and a memory; None if there is none."""
         name = memory.speed.cache if memory.speed else ""
         return next((cache for cache in self.caches if cache.name == name), None)
 
 
 @dataclass(frozen=True)
 class LinkerScript:
-    """A file that the link reads: its name, its content, and the flag before its path.
+    """A file that the linker reads: its name, its content, and the flag that precedes its path.
 
-    The path begins with a slash or "./", because -Ttext is another flag. -Wl would split a path at commas.
+    The path begins with a slash or "./", because -Ttext would be another flag. -Wl is not used, because it
+    would split a path at commas.
     """
 
     name: str
@@ -520,10 +557,11 @@ class LinkerScript:
 
 @dataclass(frozen=True)
 class Wiring:
-    """What test firmware needs to answer over a link.
+    """What test firmware needs in order to answer over a link.
 
-    `cflags` are for all files; `defines` are those that a network and its kernels need. `sources` and
-    `includes` replace the test firmware's own.
+    `cflags`: flags for all files.
+    `sources`, `includes`: files and folders that replace those of the harness.
+    `defines`: those of the flags that a network and its kernels need.
     """
 
     cflags: tuple[str, ...]
@@ -534,7 +572,7 @@ class Wiring:
 
 @dataclass(frozen=True)
 class Toolchain:
-    """A compiler found on this machine, with the flags that build for one board, ready for a command line."""
+    """A compiler on this machine, with the flags that build firmware for one board."""
 
     name: str
     identity: str  # name and version ("clang 22.1.8"), never a path
@@ -549,7 +587,7 @@ class Toolchain:
     wiring: Wiring | None = None  # of test firmware that answers over a link; `cflags` include its flags
 
     def link_flags(self, folder: Path) -> tuple[str, ...]:
-        """Returns all flags of the link, for a linker script in `folder`."""
+        """Returns all flags for the link, if the linker script lies in `folder`."""
         script = self.script
         own = () if script is None else (f"{script.flag}{folder.absolute() / script.name}",)
         return (*self.ldflags, *own)
@@ -557,7 +595,9 @@ class Toolchain:
 
 @dataclass(frozen=True)
 class RunRequest:
-    """A request to run a program: the files that it may read, and the names of those that it writes."""
+    """A request to run a program: the content of the files that it may read, and the names of those that it
+    writes.
+    """
 
     files: dict[str, bytes]
     outputs: tuple[str, ...]
@@ -578,7 +618,12 @@ class BoardLink:
 
 @dataclass(frozen=True)
 class Flashing:
-    """How a firmware image is flashed: a program, whether it is installed, and the whole command."""
+    """How a firmware image is written to flash.
+
+    `tool`: the program.
+    `is_there`: whether it is installed. `install`: how to install it.
+    `command`: the whole command.
+    """
 
     tool: str
     is_there: bool
@@ -589,7 +634,9 @@ class Flashing:
 
 @dataclass(frozen=True)
 class DebugServer:
-    """A server that halts firmware before its first instruction, and waits for a debugger on a port."""
+    """A server that halts firmware before its first instruction, and waits for a debugger at a network
+    port.
+    """
 
     command: tuple[str, ...]  # (): the debugger starts the program itself
     image: int  # the index of the image's path in the command; -1: it has none
@@ -599,7 +646,7 @@ class DebugServer:
 
 @dataclass(frozen=True)
 class Reality:
-    """How real a run is: its level, and what runs it ("emulated", "model on the host")."""
+    """How close a run is to the real board: its level, and what runs it ("emulated", "model on the host")."""
 
     level: Level
     text: str
@@ -607,7 +654,7 @@ class Reality:
 
 @dataclass(frozen=True)
 class Issues:
-    """The issues of an operator on the chip, counted in a model of its vector unit."""
+    """The issue slots that an operator takes on the chip, counted in a model of its vector unit."""
 
     vpu: int  # instructions of the vector unit
     mac: int  # those of them that multiply and accumulate
@@ -617,13 +664,15 @@ class Issues:
 
 @dataclass(frozen=True)
 class RunResult:
-    """The result of a run; counts are by an operator's position."""
+    """The result of a run: the files and the text that the program wrote, and counts by an operator's
+    position.
+    """
 
     files: dict[str, bytes]
     text: str
     counts: dict[int, int] = field(default_factory=dict)  # executed instructions
     total_instructions: int | None = None
-    reality: Reality | None = None  # None: the plugin's own
+    reality: Reality | None = None  # None: that of the plugin
     cycles: dict[int, int] = field(default_factory=dict)  # of the first input's invoke
     total_cycles: int | None = None
     no_cycles: str = ""  # why cycles could not be counted
@@ -633,7 +682,7 @@ class RunResult:
 
 @dataclass(frozen=True)
 class Costs:
-    """The costs of a target's code outside its kernels; see `costs`."""
+    """Formulas for the costs of a target's code outside its kernels; see the module `costs`."""
 
     call: Annotated[str, ALONE, Key("The emitted loops around one kernel call.", NEXT)] = "0"
     row: Annotated[
@@ -674,10 +723,12 @@ class Library:
 class Target:
     """A board with the kernels that its core can run, best first for each operator kind, and its costs.
 
-    `routines` are other functions that emitted code calls, the preferred first. `families` are the folders of
-    kernels and routines. `requantise` is how sums become outputs. `by_ratio` has the names of kernels without
-    a formula in cycles. Their cost is instructions times the family's ratio. `lean`: whether of the kernels
-    that serve an operator the one with the least scratch is selected, and not the best one.
+    `routines`: other functions that emitted code calls, the preferred first.
+    `families`: the folders of kernels and routines.
+    `requantise`: how sums become 8-bit outputs.
+    `by_ratio`: the names of kernels without a formula in cycles; their cost is instructions times the
+    family's ratio.
+    `lean`: whether, of the kernels that serve an operator, the one with the least scratch is selected.
     """
 
     board: Board
@@ -693,7 +744,9 @@ class Target:
 
     @property
     def cost_ms(self) -> float | None:
-        """The milliseconds of one unit of cost. None where costs are not cycles or the clock is not known."""
+        """The milliseconds of one unit of cost; None if costs are not in cycles, or the clock is not
+        known.
+        """
         clock = self.board.clock_hz
         return 1000 / clock if self.cost_unit is CostUnit.CYCLES and clock else None
 
@@ -704,26 +757,34 @@ class Target:
 
     @cached_property
     def selections(self) -> dict[str, tuple[KernelVariant | None, ...]]:
-        """The kernels that `target.catalogue` has selected, by a topology's digest."""
+        """The kernels that `target.catalogue` has selected for a network's operators, by the digest of its
+        topology.
+        """
         return {}
 
     def with_firmware(self, firmware: tuple[FirmwareUse, ...]) -> Target:
-        """Returns the target for a network with this firmware. It shares digests and selections."""
+        """Returns the target with the bytes of the current network's firmware. It shares digests and
+        selections with this one.
+        """
         if firmware == self.board.firmware:
             return self
         target = replace(self, board=replace(self.board, firmware=firmware))
         vars(target)["selections"] = self.selections
-        if not self.board.second:  # else rooms are part of what a plan depends on
+        if not self.board.second:  # with two arenas, plans depend on the room in each memory
             vars(target)["digests"] = self.digests
         return target
 
     def kernels_by_name(self, names: Sequence[str]) -> tuple[KernelVariant | None, ...]:
-        """Returns the kernel of each name; None for an empty name. A plan has one name for each operator."""
+        """Returns the kernel with each of the names; None for an empty name. A plan has a name for each
+        operator.
+        """
         by_name = {kernel.name: kernel for kernel in self.kernels}
         return tuple(by_name[name] if name else None for name in names)
 
     def source(self, name: str) -> Path:
-        """Returns the path of a source "family/file"."""
+        """Returns the path of a source that a catalogue calls "family/file". Raises TargetError for an
+        unknown family.
+        """
         family, _, file = name.partition("/")
         folders = {each.name: each.folder for each in self.families}
         if family in folders:
@@ -732,7 +793,9 @@ class Target:
         raise TargetError(text)
 
     def routine(self, role: Role, kernel: KernelVariant | None = None) -> Routine:
-        """Returns the first routine of a role that serves `kernel`. Raises TargetError if there is none."""
+        """Returns the first routine for a role that serves `kernel` (None: any). Raises TargetError if there
+        is none.
+        """
         for routine in self.routines:
             if routine.role is role and (kernel is None or routine.serves(kernel)):
                 return routine

@@ -10,7 +10,9 @@ from buildtool.base.plain import fields_with_mark
 
 
 class Geometry(NamedTuple):
-    """What an operator's cost depends on (see `catalogue.features`), without the variables in `MET`."""
+    """The numbers on which an operator's cost depends (see `catalogue.features`), without the variables in
+    `MET`.
+    """
 
     ih: Annotated[int, "rows of the first input"]
     iw: Annotated[int, "columns of the first input; for a dense layer, the number of its input vectors"]
@@ -81,7 +83,8 @@ THREADS = "threads"  # the core's threads, a variable for kernels only
 
 @lru_cache(maxsize=4096)
 def taps_met(outputs: int, inputs: int, kernel: int, stride: int, dilation: int, pad: int) -> tuple[int, int]:
-    """Returns two counts along one axis: taps in the input, and outputs whose taps are all in the input.
+    """Returns two counts along one axis: the taps of all windows that lie in the input, and the outputs whose
+    taps all lie in the input.
 
     Windows inside the input are counted by a formula, because a file may have millions of outputs.
     """

@@ -1,4 +1,4 @@
-"""Networks by name, built from layer tables with seeded weights, as int8 .tflite bytes.
+"""Builds networks by name from layer tables with seeded weights, as int8 .tflite bytes: the zoo.
 
 A name may carry options: `mobilenetv2:size=96,alpha=0.35,classes=10`. The same name and options
 always give the same bytes, on every machine.

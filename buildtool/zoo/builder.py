@@ -28,7 +28,7 @@ _VECTOR_HEADROOM = 1.25
 
 @dataclass(frozen=True)
 class Window:
-    """A kernel's (rows, columns), its stride, and the padding around its input."""
+    """A kernel's (rows, columns), its (row, column) strides, and the padding around its input."""
 
     kernel: tuple[int, int] = (1, 1)
     stride: tuple[int, int] = (1, 1)
@@ -42,7 +42,7 @@ _CHANNEL_AXES = {OpKind.CONV_2D: 0, OpKind.DEPTHWISE_CONV_2D: 3}
 
 @dataclass(frozen=True)
 class _Layer:
-    """An operator with weights, and its real outputs on the calibration input."""
+    """An operator with weights before it is added, and its real outputs on the calibration input."""
 
     name: str
     x: int
@@ -59,9 +59,10 @@ class Builder(GraphBuilder):
     def __init__(
         self, name: str, seed: str, shape: tuple[int, ...], quant: Quantization, values: Int8s
     ) -> None:
-        """`seed` is part of the names of the weights' streams. `values` is the calibration input.
+        """Begins with the network's input, of shape (1, *shape) and quantisation `quant`.
 
-        Its shape is (samples, *shape).
+        `seed` is part of the names of the random streams that weights are drawn from. `values` is the
+        calibration input: (samples, *shape).
         """
         super().__init__(name)
         self._seed = seed
@@ -69,7 +70,7 @@ class Builder(GraphBuilder):
         self._values: dict[int, Int8s] = {self.input: values}
 
     def name(self, tensor: int) -> str:
-        """The name of a tensor."""
+        """Returns the name of a tensor."""
         return self.tensors[tensor].name
 
     def values(self, tensor: int) -> Int8s:
@@ -87,7 +88,11 @@ class Builder(GraphBuilder):
         spread: Spread | None = None,
         like: int | None = None,
     ) -> int:
-        """Adds a CONV_2D. Its outputs get the distribution `spread` and the quantisation of `like`."""
+        """Adds a CONV_2D.
+
+        `spread` is the distribution of its outputs, by default one that suits the activation. With `like`, it
+        has the quantisation of that tensor.
+        """
         layer = self._make_convolution(x, channels, window, activation, name, spread)
         return self._add(layer, None if like is None else self._quant(like))
 
@@ -122,7 +127,7 @@ class Builder(GraphBuilder):
     def dense(
         self, x: int, outputs: int, activation: Activation, name: str, *, spread: Spread | None = None
     ) -> int:
-        """Adds a FULLY_CONNECTED with one weight scale for all outputs, as most converters make it."""
+        """Adds a FULLY_CONNECTED with one weight scale for all outputs, as most converters give it."""
         filters = self._weights(name, (outputs, self.shape(x)[1]))
         sums = calibrate.dense(self._values[x], self._quant(x).zero_point, filters)
         kind, attrs = OpKind.FULLY_CONNECTED, g.FullyConnectedAttrs(activation)
@@ -136,7 +141,7 @@ class Builder(GraphBuilder):
         return self._append(OpKind.ADD, (a, b), g.ElementwiseAttrs(activation), quant, name)
 
     def multiply(self, a: int, b: int, name: str) -> int:
-        """Adds a MUL of a tensor and one that is broadcast over its rows and columns."""
+        """Adds a MUL of `a` and `b`, where `b` is broadcast over the rows and columns of `a`."""
         quant = _quantization(self._real(a) * self._real(b))
         return self._append(OpKind.MUL, (a, b), g.ElementwiseAttrs(), quant, name)
 
@@ -215,7 +220,10 @@ class Builder(GraphBuilder):
     def _make_layer(
         self, name: str, x: int, kind: OpKind, attrs: _Weighted, filters: Int8s, sums: Floats, spread: Spread
     ) -> _Layer:
-        """Returns a layer. Its scales and biases give the accumulators `sums` the distribution `spread`."""
+        """Returns a layer whose scales and biases give its outputs the distribution `spread`.
+
+        `sums` are its accumulators on the calibration input.
+        """
         offsets = seeded.uniform(f"{self._seed}/{name}/offset", sums.shape[-1], *spread.offset)
         deviations = seeded.uniform(f"{self._seed}/{name}/deviation", sums.shape[-1], *spread.deviation)
         scale = self._quant(x).scale
@@ -225,7 +233,10 @@ class Builder(GraphBuilder):
         return _Layer(name, x, kind, attrs, filters, affine, values)
 
     def _add(self, layer: _Layer, quant: Quantization | None = None) -> int:
-        """Adds the operator with its filter and bias. Without `quant` the layer's values determine it."""
+        """Adds the operator with its filter and bias. Returns its output.
+
+        `quant` is the output's quantisation, by default one for the layer's values.
+        """
         scales = layer.affine.weight_scales
         bias_scales = tuple(calibrate.float32(self._quant(layer.x).scale * s) for s in scales)
         zeros = (0,) * len(scales)
@@ -263,10 +274,10 @@ class Builder(GraphBuilder):
 
 
 def _quantization(values: Floats) -> Quantization:
-    """Returns the quantisation for the values of all samples.
+    """Returns a quantisation that fits a tensor's values in all samples, `values`.
 
-    A vector has few values per sample, so the values of other inputs may exceed their range. Therefore the
-    range is enlarged.
+    A vector (one pixel) has few values per sample. Other inputs may well give values outside the range of
+    these, so its range is enlarged.
     """
     is_vector = math.prod(values.shape[1:]) == values.shape[-1]
     return calibrate.quantization(values, _VECTOR_HEADROOM if is_vector else 1.0)

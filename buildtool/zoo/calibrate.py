@@ -1,4 +1,4 @@
-"""Quantisation from observed values: the accumulators of a layer, and scales that spread its outputs.
+"""Chooses quantisations from observed values: accumulators of a layer, and scales that spread its outputs.
 
 Everything is exact or elementary float64 arithmetic (+ - * / sqrt), which IEEE 754 rounds the same way
 on every machine. Sums are exact: accumulators are matrix products of integers in a float type that
@@ -62,7 +62,7 @@ class Affine:
 
 
 def float32(value: float) -> float:
-    """`value` rounded to float32, as a Python float."""
+    """Returns `value` rounded to float32, as a Python float."""
     return float(np.float32(value))
 
 
@@ -124,9 +124,9 @@ def affine(
 ) -> Affine:
     """Returns weight scales and biases that give channel c mean `offsets[c]` and deviation `deviations[c]`.
 
-    With few values, the estimate of a channel's variance is moved towards the variance of the whole layer,
-    and the estimate of its mean towards zero. Without `per_channel` there is one scale, from the layer's
-    variance and the first deviation.
+    They follow from the accumulators of all samples. If a channel has few of them, the estimate of its
+    variance is moved towards the variance of the whole layer, and that of its mean towards zero. Without
+    `per_channel` there is one scale, from the layer's variance and the first deviation.
     """
     channels = accumulators.shape[-1]
     values = accumulators.reshape(-1, channels)
@@ -158,7 +158,7 @@ def activate(values: Floats, activation: Activation) -> Floats:
 
 
 def quantization(values: Floats, headroom: float = 1.0) -> Quantization:
-    """Returns the asymmetric int8 quantisation for the range of `values`, enlarged by `headroom`.
+    """Returns the asymmetric int8 quantisation for the range of `values`, multiplied by `headroom`.
 
     It represents zero exactly.
     """

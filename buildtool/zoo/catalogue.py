@@ -13,7 +13,7 @@ Value = int | Fraction
 
 @dataclass(frozen=True)
 class Option:
-    """A number that a network can be built with; `low` and `high` are inclusive."""
+    """A number with which a network of the zoo can be built, from `low` to `high`, both inclusive."""
 
     name: str
     default: Value
@@ -22,7 +22,7 @@ class Option:
     about: str
 
     def read(self, network: str, number: object) -> Value:
-        """Parses a number or its decimal text. Raises UsageError if it is neither, or out of range."""
+        """Parses a number or its decimal text. Raises UsageError unless it is from `low` to `high`."""
         text = str(number).strip()
         whole = isinstance(self.default, int)
         if not re.fullmatch(r"\d{1,9}" if whole else r"\d{1,4}(\.\d{1,6})?", text):
@@ -42,7 +42,7 @@ class Option:
 
 @dataclass(frozen=True)
 class Network:
-    """An entry of the zoo."""
+    """An entry of the zoo: what the network is, and its options."""
 
     about: str
     options: tuple[Option, ...] = ()
@@ -118,7 +118,10 @@ def describe(name: str) -> str:
 
 
 def choose(name: str, **given: object) -> Choice:
-    """Returns the network that `name` ("network:option=value,...") and the options in `given` describe."""
+    """Returns the network that `name` ("network:option=value,...") and the options in `given` describe.
+
+    Raises UsageError for unknown names and options, values out of range, and options that are given twice.
+    """
     base, _, text = name.partition(":")
     base = base.strip()
     by_name = {option.name: option for option in options(base)}

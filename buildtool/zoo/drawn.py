@@ -31,11 +31,12 @@ def quant(scale: float, zero_point: int = 0) -> Quantization:
 
 
 class NetBuilder(GraphBuilder):
-    """A builder that draws weights and quantisations.
+    """A builder that draws weights and quantisations at random.
 
-    `typical` is the usual standard deviation of an activation, in quantisation steps. The standard deviation
-    of a result is 2^x steps, where x is drawn from the range `levels`. `raised` is a usual value where
-    negative ones were raised to zero. `coarser` is a factor of the scales of quotients.
+    `typical`: the usual standard deviation of an activation, in quantisation steps.
+    `levels`: a result's standard deviation is 2^x steps, where x is drawn from this range.
+    `raised`: a usual value of an operand whose negative values were raised to zero.
+    `coarser`: a factor by which the scales of quotients are multiplied.
     """
 
     typical = 74.0
@@ -58,7 +59,7 @@ class NetBuilder(GraphBuilder):
     def random_quant(self, scale: float | None = None, dtype: DType = DType.INT8) -> Quantization:
         """Draws a quantisation. The zero point is sometimes an end of the range.
 
-        The scale is log-uniform unless it is given.
+        `scale` is log-uniform by default.
         """
         if scale is None:
             scale = float(np.exp(self.rng.uniform(-5.5, 0)))
@@ -77,7 +78,10 @@ class NetBuilder(GraphBuilder):
     def _weights(
         self, x: int, shape: tuple[int, ...], axis: int, per_channel: bool, bias: bool
     ) -> tuple[int, int, float]:
-        """Draws weights. Returns (filter, bias or -1, standard deviation of the real-valued sums)."""
+        """Draws weights of `shape` for the input `x`; dimension `axis` is the output channels.
+
+        Returns (filter, bias or -1, standard deviation of the real-valued sums).
+        """
         channels = shape[axis]
         taps = math.prod(shape) // channels
         count = channels if per_channel else 1
@@ -145,7 +149,7 @@ class NetBuilder(GraphBuilder):
         per_channel: bool = True,
         bias: bool = True,
     ) -> int:
-        """Adds a TRANSPOSE_CONV. The default of `out` is the largest output size for the input."""
+        """Adds a TRANSPOSE_CONV. `out`: the output's (rows, columns), by default the largest possible."""
         batch, height, width, depth = self.shape(x)
         sizes, pads = [], []
         for i, n in enumerate((height, width)):
@@ -169,10 +173,7 @@ class NetBuilder(GraphBuilder):
         bias: bool = True,
         keep_num_dims: bool = False,
     ) -> int:
-        """Adds a FULLY_CONNECTED over the last dimension, or over all dimensions except the first.
-
-        The former needs `keep_num_dims`.
-        """
+        """Adds a FULLY_CONNECTED over all dimensions but the first, or over the last if `keep_num_dims`."""
         shape = self.shape(x)
         features = shape[-1] if keep_num_dims else math.prod(shape[1:])
         weights = self._weights(x, (outputs, features), 0, per_channel, bias)
@@ -188,7 +189,7 @@ class NetBuilder(GraphBuilder):
         return self.tensor(shape, q, data=self.rng.integers(-128, 128, shape).astype(np.int8))
 
     def elementwise(self, kind: OpKind, a: int, b: int, activation: Activation = Activation.NONE) -> int:
-        """Adds ADD, SUB, MUL or DIV, with broadcasting. Before, it raises a divisor's values above 0."""
+        """Adds ADD, SUB, MUL or DIV, with broadcasting. The values of a divisor are first raised above 0."""
         if kind is OpKind.DIV:
             b = self.positive(b)
             ratio = self.coarser * self.scale(a) / self.scale(b)
@@ -201,13 +202,16 @@ class NetBuilder(GraphBuilder):
         return self.op(kind, (a, b), g.ElementwiseAttrs(activation), self._out_quant(spread))
 
     def _clamp_below(self, x: int, least: int) -> int:
-        """Adds the MAXIMUM of a tensor and the quantised value `least`."""
+        """Adds a MAXIMUM of a tensor and the quantised value `least`."""
         q, dtype = self.tensors[x].quant, self.tensors[x].dtype
         bound = self.tensor((1,), q, dtype, np.full((1,), least, dtype.value))
         return self.op(OpKind.MAXIMUM, (x, bound), NO_ATTRS, q)
 
     def positive(self, x: int) -> int:
-        """Raises a tensor's values above zero. If its zero point is 127, it is requantised first."""
+        """Adds a MAXIMUM that raises a tensor's values above zero.
+
+        If its zero point is 127, a QUANTIZE changes it first.
+        """
         q = self.tensors[x].quant
         assert q is not None
         if q.zero_point == 127:
@@ -224,7 +228,7 @@ class NetBuilder(GraphBuilder):
         return self.op(kind, (a, b), dtype=DType.BOOL)
 
     def select(self, condition: int, a: int, b: int) -> int:
-        """Adds a SELECT_V2 with the quantisation of the second operand."""
+        """Adds a SELECT_V2 of `a` and `b`, with the quantisation of `a`."""
         operand = self.tensors[a]
         return self.op(OpKind.SELECT_V2, (condition, a, b), NO_ATTRS, operand.quant, operand.dtype)
 
@@ -254,7 +258,7 @@ class NetBuilder(GraphBuilder):
         return self.op(kind, (x,), attrs, q)
 
     def _root(self, kind: OpKind, x: int) -> int:
-        """Adds SQRT or RSQRT. Before, it raises negative values to zero.
+        """Adds SQRT or RSQRT, after a MAXIMUM that raises negative values to zero.
 
         The outputs of RSQRT are mostly within the range of the quantisation.
         """
@@ -348,7 +352,7 @@ class NetBuilder(GraphBuilder):
         return self.move(kind, x, attrs=g.PadAttrs(tuple(paddings), mode, value))
 
     def concat(self, parts: Sequence[int], axis: int = 3) -> int:
-        """Adds a CONCATENATION. First it requantises parts with another quantisation than the first one."""
+        """Adds a CONCATENATION. Parts with another quantisation than the first one are requantised before."""
         q = self.tensors[parts[0]].quant
         joined = [
             p if self.tensors[p].quant == q else self.op(OpKind.QUANTIZE, (p,), NO_ATTRS, q) for p in parts
@@ -426,7 +430,7 @@ class WideNetBuilder(NetBuilder):
         return self.tensor(shape, self.random_quant(), DType.INT16, data)
 
     def unary(self, kind: OpKind, x: int) -> int:
-        """Adds a LOGISTIC, a TANH, or a function that rescales."""
+        """Adds a LOGISTIC, a TANH, or a function that changes the scale."""
         if kind not in (OpKind.LOGISTIC, OpKind.TANH):
             return super().unary(kind, x)
         return self.op(kind, (x,), NO_ATTRS, quant(1 / 32768))

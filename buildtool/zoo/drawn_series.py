@@ -1,10 +1,10 @@
-"""Networks over time with random weights: of the shapes that listen to a microphone or to an electrode.
+"""Networks over time with random weights, similar to those that listen to microphones or electrodes.
 
 Signals are images of one row, as Keras exports 1-D convolutions.
 
     graph = SERIES["causal"]().graph
 
-Each reads a window of the signal. `hop`: rows by which the window usually moves.
+Each network reads a window of the signal.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ from buildtool.zoo.drawn import NetBuilder
 
 @dataclass(frozen=True)
 class Series:
-    """A network over time, the rows by which its window usually moves, and what it is like."""
+    """A network over time.
+
+    `hop`: the rows by which its window usually moves. `about`: a short description.
+    """
 
     graph: Graph
     hop: int
@@ -28,7 +31,10 @@ class Series:
 
 
 def causal() -> Series:
-    """Temporal convolutions: causal, dilated by 1, 2, 4 and 8. Only the last moment is read."""
+    """Returns a network of causal convolutions over time, dilated by 1, 2, 4 and 8.
+
+    Its dense layer reads only the last moment.
+    """
     net = NetBuilder(1, "causal")
     x = net.input((1, 1, 128, 16))
     for dilation in (1, 2, 4, 8):
@@ -40,7 +46,7 @@ def causal() -> Series:
 
 
 def samples() -> Series:
-    """Convolutions over the 16,000 samples of a second, without padding."""
+    """Returns a network of convolutions over the 16,000 samples of a second, without padding."""
     net = NetBuilder(2, "samples")
     x = net.input((1, 1, 16000, 1))
     for channels, kernel in ((16, 80), (24, 13), (32, 13)):
@@ -49,7 +55,10 @@ def samples() -> Series:
 
 
 def ecg() -> Series:
-    """Separable convolutions over 1,000 samples of two leads, with SAME padding and poolings."""
+    """Returns a network of separable convolutions over 1,000 samples of two leads.
+
+    It has SAME padding, and poolings.
+    """
     net = NetBuilder(3, "ecg")
     x = net.input((1, 1, 1000, 2))
     for number, channels in enumerate((16, 24, 32)):

@@ -19,14 +19,17 @@ _Shape = tuple[int, ...]
 
 
 def add_signal(net: NetBuilder, kind: OpKind) -> tuple[int, ...]:
-    """Adds an operator with random attributes; returns its outputs, without the new value of a state."""
+    """Adds an operator with random attributes. Returns its outputs without the new value of a state."""
     return _Drawing(net, kind).add()
 
 
 def emit_signal(
     net: NetBuilder, kind: OpKind, inputs: Sequence[int], attrs: Attrs, *results: tuple[_Shape, DType]
 ) -> tuple[int, ...]:
-    """Adds an operator, with a state where it has one; returns its outputs without the state's new value."""
+    """Adds an operator, and a state if its kind has one. Returns its outputs without the state's new value.
+
+    `results` are the shape and type of each of these outputs.
+    """
     outputs = tuple(net.tensor(shape, None, dtype) for shape, dtype in results)
     after: tuple[int, ...] = ()
     if kind in STATEFUL:
@@ -47,7 +50,7 @@ class _Drawing:
         self._net, self._kind = net, kind
 
     def _number(self, low: int, high: int) -> int:
-        """Returns a number from `low` to `high`."""
+        """Draws a number from `low` to `high`, both inclusive."""
         return int(self._net.rng.integers(low, high + 1))
 
     def _input(self, shape: _Shape, dtype: DType = DType.INT16) -> int:

@@ -73,9 +73,15 @@ def lstm(
     cell_bits: int = 11,
     clipped: bool = False,
 ) -> int:
-    """Adds a UNIDIRECTIONAL_SEQUENCE_LSTM of a tensor of three dimensions.
+    """Adds a UNIDIRECTIONAL_SEQUENCE_LSTM that reads `x`, a tensor of three dimensions. Returns its output.
 
-    It has a projection if `outputs` > 0. If the tensor is int16, it has no optional parts.
+    `outputs`: the size of the projection; 0 for none.
+    `time_major`: whether the first dimension of `x` counts steps, and not the sequences of a batch.
+    `input_gate`: whether it has a gate of its own for inputs. Otherwise this gate is 1 - the forget gate.
+    `normed`: whether it has layer normalisation.
+    `cell_bits`: the scale of the cell is 2^-cell_bits.
+    `clipped`: whether cells and projections are clipped.
+    If `x` is int16, all optional parts must be left out.
     """
     first, second, inputs = net.shape(x)
     batch, width = (second if time_major else first), outputs or cells
@@ -122,7 +128,11 @@ def _draw_gate(
     normed: bool,
     peepholes: bool,
 ) -> dict[str, int]:
-    """Draws a gate's tensors, and returns them by operand name. `sizes` are (cells, inputs, outputs)."""
+    """Draws the constants of an LSTM's gate, and returns their tensors by operand name (see `LstmInput`).
+
+    `gate`: INPUT, FORGET, CELL or OUTPUT. `sizes`: the numbers of cells, inputs and outputs. `scales`: those
+    of the LSTM's input and output. The other arguments are those of `lstm`.
+    """
     cells, *columns = sizes
     tensors, wide = {}, isinstance(net, WideNetBuilder)
     spread = _SPREAD * (_WIDE / 74 if wide else 1)

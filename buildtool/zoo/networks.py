@@ -34,7 +34,7 @@ Rows = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True)
 class Feed:
-    """The input tensor: (rows, columns, channels) or (features,), and its quantisation."""
+    """A network's input tensor: shape (rows, columns, channels) or (features,), and quantisation."""
 
     shape: tuple[int, ...]
     scale: Fraction
@@ -43,15 +43,16 @@ class Feed:
 
 
 def image(size: int, scale: Fraction = UNIT, zero_point: int = -128) -> Feed:
-    """Returns a square input image.
+    """Returns a square RGB input image of `size` rows with this quantisation.
 
-    Smaller images have more calibration samples, so that the last feature map has enough pixels.
+    The smaller it is, the more calibration samples it has, so that the last feature map has enough pixels in
+    all samples together.
     """
     return Feed((size, size, 3), scale, zero_point, max(4, min(16, 4 * 160 * 160 // (size * size))))
 
 
 def feed(choice: Choice) -> Feed:
-    """Returns the input of a network of the zoo."""
+    """Returns the input tensor of a network of the zoo."""
     entry = _FEEDS[choice.name]
     return entry if isinstance(entry, Feed) else entry(int(choice.values["size"]))
 
@@ -86,7 +87,10 @@ def _same(b: Builder, x: int, kernel: int | tuple[int, int], stride: int = 1) ->
 
 
 def _spread(is_pooled: bool, activation: Activation) -> Spread | None:
-    """Returns a spread for outputs that average pooling reads, or None (the usual spread) for others."""
+    """Returns the distribution of a layer's outputs if average pooling reads them, otherwise None.
+
+    None stands for the usual distribution. `is_pooled`: whether average pooling reads the outputs.
+    """
     return spread_before_pooling(activation) if is_pooled else None
 
 
@@ -94,11 +98,11 @@ def _spread(is_pooled: bool, activation: Activation) -> Spread | None:
 
 
 def _logits(classes: int) -> Spread:
-    """Returns a spread of logits whose softmax is neither flat nor 1 for a single class.
+    """Returns a distribution of logits whose softmax is neither flat nor 1 for a single class.
 
     The largest of n normally distributed numbers has a fair share of the softmax if their standard deviation
-    is a little below sqrt(2 ln n). The spread's is 0.8 times that, with log2(n) rounded up so that it is
-    exact.
+    is a little below sqrt(2 ln n). The deviation here is 0.8 times that, with log2(n) rounded up so that it
+    is exact.
     """
     deviation = math.sqrt(0.887 * max(1, (classes - 1).bit_length()))
     return Spread((-0.2 * deviation, 0.2 * deviation), (deviation, deviation))
@@ -146,10 +150,10 @@ def _inverted_residuals(
 ) -> int:
     """Adds a 3x3 stem of stride 2, bottlenecks, a 1x1 convolution and a head. All use RELU6.
 
-    The 1x1 convolution has `last` channels; with 0 there is none. A row is a bottleneck's expansion, kernel,
-    stride and channels. If `is_keras`, the padding is TensorFlow's SAME (an odd row or column goes below or
-    to the right), and the shortcut is an addition's first operand. Otherwise the padding is PyTorch's, half a
-    kernel on every side, and the shortcut is the second operand.
+    A row is a bottleneck's expansion, kernel, stride and channels. The stem has `stem` channels, and the 1x1
+    convolution `last` channels; with 0 there is none. If `is_keras`, the padding is TensorFlow's SAME (an odd
+    row or column goes below or to the right), and the shortcut is an addition's first operand. Otherwise the
+    padding is PyTorch's, half a kernel on every side, and the shortcut is the second operand.
     """
     window, x = _same(b, b.input, 3, 2), b.input
     if not is_keras:
@@ -337,7 +341,7 @@ def _densenet(b: Builder) -> int:
 
 
 def _magic_wand(b: Builder) -> int:
-    """Adds two convolutions along time with maxima of three samples, and two dense layers."""
+    """Adds two convolutions along time, with maximum poolings of three samples, and two dense layers."""
     x = b.conv(b.input, 8, _same(b, b.input, (4, 3)), RELU, "conv1")
     x = b.max_pool(x, Window((3, 3), (3, 3)), "pool1")
     x = b.conv(x, 16, _same(b, x, (4, 1)), RELU, "conv2")
@@ -347,7 +351,10 @@ def _magic_wand(b: Builder) -> int:
 
 
 def _v3_image(size: int) -> Feed:
-    """Returns a square input image with more calibration samples, as a gate has one value per sample."""
+    """Returns a square input image for MobileNet V3, with more calibration samples than `image` has.
+
+    Its squeeze-and-excitation layers have only one value per channel in each sample.
+    """
     return replace(image(size), samples=16 if size > 128 else 48)
 
 

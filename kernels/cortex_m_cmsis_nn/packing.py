@@ -1,7 +1,7 @@
 """Packs the constants of the adapters to CMSIS-NN: plain arrays, in the library's format.
 
-The library gets the input's zero point as an argument, unlike the project's own kernels, so biases are the
-model's.
+Unlike the project's own kernels, the library gets the input's zero point as an argument. So the packed biases
+are those of the model, and do not include the zero point.
 """
 
 from __future__ import annotations

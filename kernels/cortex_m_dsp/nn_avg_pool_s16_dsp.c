@@ -10,15 +10,19 @@ static inline __attribute__((always_inline)) void average_two(const nn_dsp_windo
                                                               const int8_t *from, int16_t *to,
                                                               int32_t columns, int32_t count) {
     int32_t first = 0, second = 0;
-    for (int32_t rows = w->rows; rows > 0; rows--, from += w->row_step) {
+    int32_t rows = w->rows;
+    do { /* a window has a row and a column at least */
         const int8_t *pixel = from;
+        int32_t left = columns;
 #pragma GCC unroll 2
-        for (int32_t left = columns; left > 0; left--, pixel += w->step) {
+        do {
             const uint32_t word = nn_load4(pixel);
             first += low_half(word);
             second += (int32_t)word >> 16;
-        }
-    }
+            pixel += w->step;
+        } while (--left > 0);
+        from += w->row_step;
+    } while (--rows > 0);
     to[0] = (int16_t)nn_divide(first, count);
     to[1] = (int16_t)nn_divide(second, count);
 }
@@ -26,9 +30,11 @@ static inline __attribute__((always_inline)) void average_two(const nn_dsp_windo
 NN_OUTLINE void compute_run(const nn_dsp_windows *windows) {
     const nn_dsp_windows w = *windows;
     const int32_t count = w.rows * w.columns;
+#pragma GCC unroll 1
     for (int32_t i = 0; i < w.pixels; i++) {
         const int8_t *const in = w.data + i * w.in_step;
         int16_t *const out = (int16_t *)(void *)(w.out + i * w.out_step);
+#pragma GCC unroll 1
         for (int32_t c = 0; c < w.channels; c += 2) {
             const int32_t first =
                 nn_min(c, w.channels - 2); /* the last two end with the channels */

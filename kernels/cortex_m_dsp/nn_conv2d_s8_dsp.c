@@ -63,16 +63,13 @@ NN_OUTLINE void gather_apart(const layer *l, const int8_t *row, int32_t left) {
     const nn_view *in = l->in;
     const int32_t channels = in->channels, dilation = l->geometry->dilation_w;
     const nn_taps taps = nn_valid_taps(left, in->width, l->geometry->kernel_w, dilation);
-    if (taps.end - taps.first < l->geometry->kernel_w) {
-        __builtin_memset(l->line, (int)l->zero_point, (size_t)l->taps.row_bytes);
-    }
     for (int32_t k = taps.first; k < taps.end; k++) {
         const int8_t *from = row + nn_column(in, left + k * dilation) * in->pixel_stride;
         copy(l->line + k * channels, from, channels);
     }
 }
 
-/* Collects the taps of one pixel in one row into `line`, whatever they meet. */
+/* Collects the taps of one pixel in one row that meet the input into `line`. */
 NN_OUTLINE void gather(const layer *l, const int8_t *row, int32_t left) {
     const nn_view *in = l->in;
     const int32_t channels = in->channels;
@@ -82,7 +79,6 @@ NN_OUTLINE void gather(const layer *l, const int8_t *row, int32_t left) {
         gather_apart(l, row, left);
         return;
     }
-    __builtin_memset(l->line, (int)l->zero_point, (size_t)l->taps.row_bytes);
     for (int32_t k = taps.first; k < taps.end; k += run) {
         run = nn_run(in, left + k, taps.end - k);
         __builtin_memcpy(l->line + k * channels, row + nn_column(in, left + k) * in->pixel_stride,
@@ -95,6 +91,7 @@ NN_OUTLINE void gather(const layer *l, const int8_t *row, int32_t left) {
 NN_OUTLINE void take_rests(const layer *l, int8_t *to, int32_t pixels, const int8_t *from,
                            int32_t step) {
     const int32_t rest = l->taps.rest, apart = 4 * l->taps.rest_quads;
+#pragma GCC unroll 1
     do {
         to[0] = from[0];
         if (rest > 1) {
@@ -130,20 +127,36 @@ NN_OUTLINE void widen_inside(const layer *l, uint32_t *x, int32_t pixels, int32_
     }
 }
 
-/* Rows of taps some of which meet padding or lie beyond the end of the column window. */
+/* Whether the `span` columns from `left` on lie one behind the other in the input. */
+static inline int lies_joined(const layer *l, int32_t left, int32_t span) {
+    const nn_view *in = l->in;
+    return left >= 0 && left + span <= in->width && l->joined && nn_run(in, left, span) == span;
+}
+
+/* Rows of taps of pixels some of which meet padding or lie beyond the end of the column window.
+ * The padding stays in `line` from row to row. */
 NN_OUTLINE void widen_border(const layer *l, uint32_t *x, int32_t pixels, int32_t left) {
     const int32_t bytes = 4 * l->taps.row_quads, words = 2 * pixels * l->taps.row_quads;
-    const int8_t *row = l->data;
-    for (int32_t k = l->rows.first; k < l->rows.end; k++, x += words) {
-        for (int32_t p = 0; p < pixels; p++) {
-            gather(l, row, left + p * l->geometry->stride_w);
-            (void)nn_dsp_widen1(x + p, pixels, l->line, bytes);
+    for (int32_t p = 0; p < pixels; p++, left += l->geometry->stride_w) {
+        const int joined = lies_joined(l, left, l->geometry->kernel_w);
+        const int32_t place = joined ? nn_column(l->in, left) * l->in->pixel_stride : 0;
+        const int8_t *row = l->data;
+        uint32_t *to = x + p;
+        if (!joined) {
+            __builtin_memset(l->line, (int)l->zero_point, (size_t)l->taps.row_bytes);
+        }
+        for (int32_t k = l->rows.first; k < l->rows.end; k++, to += words) {
+            const int8_t *from = joined ? row + place : l->line;
+            if (!joined) {
+                gather(l, row, left);
+            }
+            (void)nn_dsp_widen1(to, pixels, from, bytes);
             if (l->taps.rest > 0) {
                 int8_t *rests = l->rests + 4 * p * l->taps.rest_quads;
-                take_rests(l, rests + k * l->taps.rest, 1, l->line + bytes, 0);
+                take_rests(l, rests + k * l->taps.rest, 1, from + bytes, 0);
             }
+            row = next_row(l, row);
         }
-        row = next_row(l, row);
     }
 }
 
@@ -166,7 +179,7 @@ static inline void widen_taps(const layer *l, int32_t pixels, int32_t left) {
     if (l->rows.first > 0) {
         widen_padding(l, x, pixels, 0, l->rows.first);
     }
-    if (left >= 0 && left + span <= in->width && l->joined && nn_run(in, left, span) == span) {
+    if (lies_joined(l, left, span)) {
         widen_inside(l, x + l->rows.first * words, pixels, nn_column(in, left) * in->pixel_stride);
     } else {
         widen_border(l, x + l->rows.first * words, pixels, left);

@@ -255,9 +255,11 @@ static inline void nn_dsp_clamp(int8_t *data, int32_t count, int32_t low, int32_
     if (low <= -128 && high >= 127) {
         return;
     }
+#pragma GCC unroll 2
     for (; count >= 4; count -= 4, data += 4) {
         nn_store4(data, nn_min8(nn_max8(nn_load4(data), lows), highs));
     }
+#pragma GCC unroll 1
     for (; count > 0; count--, data++) {
         *data = (int8_t)nn_clamp(*data, low, high);
     }
@@ -266,6 +268,7 @@ static inline void nn_dsp_clamp(int8_t *data, int32_t count, int32_t low, int32_
 /* Clamps int16 in place; nothing to do if the limits are those of int16. */
 static inline void nn_dsp_clamp_wide(int16_t *data, int32_t count, int32_t low, int32_t high) {
     if (low > -32768 || high < 32767) {
+#pragma GCC unroll 2
         for (; count > 0; count--, data++) {
             *data = (int16_t)nn_clamp(*data, low, high);
         }
@@ -275,18 +278,20 @@ static inline void nn_dsp_clamp_wide(int16_t *data, int32_t count, int32_t low, 
 /* Pixel by pixel, for what nn_dsp_clamp_pixels is given. */
 NN_OUTLINE void nn_dsp_clamp_apart(int8_t *data, int32_t pixels, int32_t channels, int32_t stride,
                                    const nn_conv_constants *common) {
+#pragma GCC unroll 1
     for (; pixels > 0; pixels--, data += stride) {
         nn_dsp_clamp(data, channels, common->clamp_min, common->clamp_max);
     }
 }
 
-/* Clamps `pixels` of `channels` each, which are `stride` bytes apart. */
+/* Clamps `pixels` of `channels` each, which are `stride` bytes apart; nothing to do if the limits
+ * are those of int8. */
 static inline void nn_dsp_clamp_pixels(int8_t *data, int32_t pixels, int32_t channels,
                                        int32_t stride, const nn_conv_constants *common) {
-    if (stride == channels) {
-        nn_dsp_clamp(data, pixels * channels, common->clamp_min, common->clamp_max);
-    } else {
-        nn_dsp_clamp_apart(data, pixels, channels, stride, common);
+    if (common->clamp_min > -128 || common->clamp_max < 127) {
+        const int joined = stride == channels;
+        nn_dsp_clamp_apart(data, joined ? 1 : pixels, joined ? pixels * channels : channels, stride,
+                           common);
     }
 }
 

@@ -146,17 +146,22 @@ nn_dsp_narrow_windows(const nn_dsp_windows *windows, nn_dsp_pool_run *runs, int3
         out += alike * w.out_step;
         w.pixels -= alike;
     }
+#pragma GCC unroll 1
     for (int32_t i = w.pixels; i > 0; i--, in += w.in_step, out += w.out_step) {
+#pragma GCC unroll 1
         for (int32_t c = 0; c < w.channels; c++) {
             const int8_t *row = in + bytes * c;
             int32_t found = start;
-            for (int32_t rows = w.rows; rows > 0; rows--, row += w.row_step) {
+            int32_t rows = w.rows;
+            do { /* a window has a row and a column at least */
                 const int8_t *value = row;
-#pragma GCC unroll 2
-                for (int32_t left = w.columns; left > 0; left--, value += w.step) {
+                int32_t left = w.columns;
+                do {
                     found = step(found, nn_fold_element(value, 0, bytes));
-                }
-            }
+                    value += w.step;
+                } while (--left > 0);
+                row += w.row_step;
+            } while (--rows > 0);
             found = end(found, w.rows * w.columns);
             if (bytes == 1) {
                 out[c] = (int8_t)found;

@@ -40,20 +40,24 @@ NN_OUTLINE void nn_dsp_find_taps(const nn_conv_geometry *g, const nn_view *in, i
     if (columns.first < columns.end) {
         start = nn_column(in, left + columns.first * g->dilation_w) * in->pixel_stride;
     }
+#pragma GCC unroll 1
     for (int32_t ky = 0; ky < g->kernel_h; ky++) {
         const int32_t y = top + ky * g->dilation_h;
         int32_t kx = 0, place = start;
         if (y >= 0 && y < in->height && columns.first < columns.end) {
             const nn_dsp_place row = nn_dsp_address(nn_row(in, y));
+#pragma GCC unroll 1
             for (; kx < columns.first; kx++) {
                 *to++ = nn_dsp_address(padding);
             }
+#pragma GCC unroll 1
             for (; kx < columns.end; kx++) {
                 *to++ = row + (nn_dsp_place)place;
                 place += step;
                 place -= place >= ring ? ring : 0;
             }
         }
+#pragma GCC unroll 1
         for (; kx < g->kernel_w; kx++) {
             *to++ = nn_dsp_address(padding);
         }

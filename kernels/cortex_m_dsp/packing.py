@@ -1,9 +1,9 @@
 """Packs constants for the kernels in this folder, for cores with the DSP extension.
 
-A block begins with nn_dsp_constants. Then come the weights, in the order in which a kernel reads them, and
-the constants of nn_dsp_channel, which requantises in a few operations. These are exact unless a sum or a
-factor is extreme. Such channels are "general" and keep the constants of the plain layout. A block's length
-depends on the topology alone.
+A block begins with nn_dsp_constants. Then follow the weights, in the order in which a kernel reads them, and
+the constants of nn_dsp_channel, with which a channel is requantised in a few operations. If a channel's sums
+or factor are so extreme that the results would not be exact, it is "general" and keeps the constants of the
+plain layout. A block's length depends on the topology alone.
 """
 
 from __future__ import annotations
@@ -38,7 +38,10 @@ INT8 = (-128, 127)
 
 
 def conv_pairs(graph: Graph, op: Op) -> bytes:
-    """Packs pairs of output channels: the quads of each row of taps, then the remaining taps of all rows."""
+    """Packs output channels in pairs. The taps of a pair come row by row, in quads (four inputs each).
+
+    The inputs that do not fill a quad at the end of a row come after all rows, packed together.
+    """
     weights = filter_weights(graph, op)
     outputs, kernel_h = weights.shape[:2]
     rows = weights.reshape(outputs, kernel_h, -1)
@@ -50,23 +53,26 @@ def conv_pairs(graph: Graph, op: Op) -> bytes:
 def depthwise_columns(graph: Graph, op: Op) -> bytes:
     """Packs blocks of four channels: their nn_dsp_channel, then the taps column by column.
 
-    Two rows of a column are two words: channels 0 and 1 of both rows, then channels 2 and 3 of both rows. The
-    last row of an odd number is one word. The last block has the last four channels.
+    Two rows of a column are two words: channels 0 and 1 of both rows, then channels 2 and 3 of both rows. If
+    the number of rows is odd, the last row is one word. The last block has the last four channels.
     """
     return _pack_columns(graph, op, filter_weights(graph, op)[0])
 
 
 def depthwise_pairs(graph: Graph, op: Op) -> bytes:
-    """Packs the taps row by row, as `depthwise_columns` packs a window of one column.
+    """Packs the taps row by row, like `depthwise_columns` for a window of one column.
 
-    Fewer than four channels are filled up with channels of zeros.
+    If the operator has fewer than four channels, the block's other channels are zeros.
     """
     weights = filter_weights(graph, op)
     return _pack_columns(graph, op, weights.reshape(-1, 1, weights.shape[3]))
 
 
 def depthwise_multiplied_pairs(graph: Graph, op: Op) -> bytes:
-    """Packs an input channel's output channels in pairs, each with all taps as one row."""
+    """Packs the output channels that read one input channel, in pairs.
+
+    All taps of an output channel are packed as one row.
+    """
     weights = filter_weights(graph, op)
     return _pack_pairs(graph, op, _pad_axis(weights.reshape(-1, weights.shape[3]).T, 1))
 
@@ -98,7 +104,10 @@ def block_starts(channels: int) -> list[int]:
 
 
 def fully_connected_groups(graph: Graph, op: Op) -> bytes:
-    """Packs the channels of nn_fully_connected_s8_dsp.c, then the weights in pairs (see nn_dsp_dense.h)."""
+    """Packs each channel's constants for nn_fully_connected_s8_dsp.c, then the weights.
+
+    The weights of two output channels are packed together (see nn_dsp_dense.h).
+    """
     weights = filter_weights(graph, op)
     head, columns = channel_table(graph, op)
     largest = np.abs(columns[:, 0]) + 128 * np.abs(weights.astype(np.int64)).sum(axis=1)
@@ -112,9 +121,11 @@ def fully_connected_groups(graph: Graph, op: Op) -> bytes:
 
 
 def _one_rounding(columns: Int, largest: Int, zero_point: int) -> Int:
-    """Returns the channels of nn_fully_connected_s8_dsp.c (channels x 4).
+    """Returns the constants of each output channel for nn_fully_connected_s8_dsp.c: channels x 4.
 
-    `columns`: bias, multiplier, shift, low. `largest`: an upper limit for the magnitude of sums with bias.
+    With them a sum is requantised with one rounding. Channels with extreme values keep their plain bias and
+    shift. `columns`: each channel's bias, multiplier, shift, and further bits of the multiplier. `largest`:
+    an upper limit for the magnitude of each channel's sums, bias included.
     """
     bias, multiplier, shift, low = columns.T
     down = SPARE_BITS - 1 - shift
@@ -128,13 +139,16 @@ def _one_rounding(columns: Int, largest: Int, zero_point: int) -> Int:
 
 
 def _pack_four_rows(weights: Int) -> bytes:
-    """Packs the rows in groups of four, quad by quad; rows of zeros fill the last group."""
+    """Packs rows of weights in groups of four, quad by quad (four inputs).
+
+    Rows of zeros fill the last group.
+    """
     even, odd = _split_even_odd(_pad_axis(_pad_axis(weights, 1), 0))
     return _make_words(even, odd).reshape(even.shape[0] // 2, 2, -1, 4).transpose(0, 2, 1, 3).tobytes()
 
 
 def _overflows(weights: Int) -> bool:
-    """Whether a pair of rows does not fit in int16: -128 in the odd row, a negative weight in the even."""
+    """Whether two neighbouring rows of `weights` do not fit together in int16 (see `_fit`)."""
     return not bool(_fit(*_split_even_odd(_pad_axis(weights, 0))).all())
 
 
@@ -149,7 +163,7 @@ def _pad_axis(values: npt.NDArray[np.integer], axis: int, step: int = QUAD) -> n
 
 
 def _split_even_odd(weights: npt.NDArray[np.integer]) -> tuple[Int, Int]:
-    """Returns the even and the odd output channels; zeros are added to an odd number of channels."""
+    """Returns the even and the odd output channels. Zeros are added if the number of channels is odd."""
     wide = weights.astype(np.int64)
     if wide.shape[0] % 2:
         wide = np.concatenate((wide, np.zeros_like(wide[:1])))
@@ -157,13 +171,16 @@ def _split_even_odd(weights: npt.NDArray[np.integer]) -> tuple[Int, Int]:
 
 
 def _fit(even: Int, odd: Int) -> Bools:
-    """Whether each pair's 256 * odd + even fits in int16. It does not if odd is -128 and even is negative."""
+    """Whether all weights of each pair of channels, as 256 * odd + even, fit in int16.
+
+    They do not if the odd channel has a weight of -128 where the even channel's weight is negative.
+    """
     fit: Bools = ~((odd == -128) & (even < 0)).any(axis=1)
     return fit
 
 
 def _make_words(even: Int, odd: Int) -> npt.NDArray[np.uint16]:
-    """Returns halves 256 * odd + even, with each quad (k0, k1, k2, k3) in the order k0, k2, k1, k3."""
+    """Returns 256 * odd + even as halfwords, with each quad (k0, k1, k2, k3) in the order k0, k2, k1, k3."""
     halves = (odd * 256 + even).astype("<u2")  # wraps as the kernel's general path expects
     count, inputs = halves.shape
     quads = halves.reshape(count, inputs // QUAD, QUAD)[:, :, [0, 2, 1, 3]]
@@ -194,10 +211,10 @@ def _channels(
     members: Sequence[range],
     exact: Bools | None = None,
 ) -> tuple[bytes, Int]:
-    """Returns nn_dsp_constants, and nn_dsp_channel of each output (channels x 4).
+    """Returns nn_dsp_constants, and nn_dsp_channel of each output channel (channels x 4).
 
-    `weights`: channels x taps. `members`: the channels that are computed together. `exact`: for which
-    channels the kernel can compute the sums.
+    `weights`: channels x taps. `members`: ranges of channels that the kernel computes together. `exact`: a
+    mask of the channels whose sums the kernel computes exactly (None: all).
     """
     head, columns = channel_table(graph, op)
     table, good = _fast_channels(columns, weights, int(head[1]))
@@ -208,7 +225,11 @@ def _channels(
 
 
 def _fast_channels(columns: Int, weights: npt.NDArray[np.integer], zero_point: int) -> tuple[Int, Bools]:
-    """Returns nn_dsp_channel for each (bias, multiplier, shift), and whether it is exact for every input."""
+    """Returns (nn_dsp_channel of each channel, a mask of the channels that are then exact for every input).
+
+    `columns`: each channel's bias, multiplier and shift. `weights`: channels x taps. `zero_point`: that of
+    the output.
+    """
     bias, multiplier, shift = columns.T
     low, high = sum_ends(bias, weights)
     largest = np.maximum(np.abs(low), np.abs(high))
@@ -232,7 +253,9 @@ def _fast_channels(columns: Int, weights: npt.NDArray[np.integer], zero_point: i
 def _general_range(good: Bools, members: Sequence[range]) -> tuple[int, int]:
     """Returns the smallest range [first, end) of channels that need the general constants.
 
-    It contains every group of `members` with a channel that is not good, and every group that overlaps it.
+    `good`: a mask of the channels that do not need them. The kernel computes the channels of a range in
+    `members` together: if one of them needs the general constants, all have them, and so have overlapping
+    ranges.
     """
     bad = [group for group in members if not good[group.start : group.stop].all()]
     if not bad:

@@ -35,7 +35,7 @@ Int64s = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class _Channels:
-    """The values of channel_table: zero points and clamps, then each output channel's bias and factors."""
+    """The zero points and clamps of a layer, and the bias and factors of each output channel."""
 
     common: list[int]
     bias: Int32s  # channels
@@ -43,7 +43,10 @@ class _Channels:
 
 
 def _channels(graph: Graph, op: Op, *, fold: bool = True) -> _Channels:
-    """Returns the values of channel_table. A multiplier of 0 gets a right shift, as all modes allow one."""
+    """Returns the constants of a layer. With `fold`, the biases include the effect of the input's zero point.
+
+    A multiplier of 0 gets a right shift, which all modes allow.
+    """
     common, table = channel_table(graph, op, fold=fold)
     factors = table[:, 1:].astype(np.int32)
     factors[factors[:, 0] == 0, 1] = -2
@@ -51,12 +54,15 @@ def _channels(graph: Graph, op: Op, *, fold: bool = True) -> _Channels:
 
 
 def _head(channels: _Channels, mode: int) -> bytes:
-    """Packs nn_mve_head."""
+    """Packs nn_mve_head. `mode`: how the kernel may requantise (PLAIN, ODD or GENERAL)."""
     return words(*channels.common, mode, 0, 0, 0)
 
 
 def _pack_factors(factors: Int32s) -> bytes:
-    """Packs multipliers, shifts (and lows) of every four channels; the last four are padded with zeros."""
+    """Packs the multipliers of four channels, then their shifts (and lows), and so on for all channels.
+
+    If the last group has fewer than four channels, zeros fill it.
+    """
     padded = np.pad(factors, ((0, -len(factors) % GROUP), (0, 0)))
     return padded.reshape(-1, GROUP, factors.shape[1]).transpose(0, 2, 1).astype("<i4").tobytes()
 
@@ -83,12 +89,16 @@ def _conv_head(channels: _Channels) -> bytes:
 
 
 def _pack_pairs(weights: Int8s, bias: Int32s) -> list[bytes]:
-    """Packs tiles of three channels, for two pixels."""
+    """Packs the weights and biases of a convolution in tiles of three channels, for two pixels at a time."""
     return _pack_tiles(weights, bias, CONV_TILE, 2, 1)
 
 
 def _transpose_conv(graph: Graph, op: Op) -> bytes:
-    """Packs the constants of nn_transpose_conv2d_s8_mve: each phase is a convolution."""
+    """Packs the constants of nn_transpose_conv2d_s8_mve.
+
+    The outputs at one place within a stride (a phase) read the same taps. So each phase is packed like a
+    convolution with these taps.
+    """
     channels, weights = _channels(graph, op, fold=False), filter_weights(graph, op)
     rows, columns = attributes(op, ConvAttrs).stride
     pieces = [_conv_head(channels)]
@@ -166,14 +176,14 @@ ELEMENTS = np.arange(-128, 128, dtype=np.int8)
 
 @dataclass(frozen=True)
 class _Line:
-    """An addition as one rounded sum of a term for each operand; see nn_add_s8_mve.c."""
+    """An addition as one rounded sum of an offset and a term for each operand (see nn_add_s8_mve.c)."""
 
     factor1: int
     factor2: int
     offset: int
 
     def parts(self) -> tuple[Int64s, Int64s]:
-        """Returns the sum's terms: those for the 256 values of the first operand, and of the second one."""
+        """Returns (terms of the sum for the first operand, terms for the second one), for all 256 values."""
         lifted = ELEMENTS.astype(np.int64) << 24
         first, second = ((2 * lifted * factor + INT32_LIMIT) >> 32 for factor in (self.factor1, self.factor2))
         return first, second
@@ -210,7 +220,10 @@ def _find_line(graph: Graph, op: Op) -> _Line | None:
 
 
 def _add(graph: Graph, op: Op) -> bytes:
-    """Packs the constants of nn_add_s8_mve: those of the plain kernel, and then the line."""
+    """Packs the constants of nn_add_s8_mve: those of the plain kernel, then those of the line (see `_Line`).
+
+    If there is no exact line, zeros replace its constants.
+    """
     plain = _plain(graph, op, "add")
     line = _find_line(graph, op)
     return plain + (words(1, line.factor1, line.factor2, line.offset) if line else bytes(16))

@@ -2,10 +2,10 @@
 
 A convolution's block begins with nn_conv_constants and the layer's mode (nn_mul32_head). Kernels compute with
 x + 128 for inputs, and w + 128 for weights of dense layers and convolutions. The biases compensate for this,
-except for the terms that depend on the inputs. A layer with a channel whose factor is too extreme for the
-requantisation with parts of a multiplier is "general" and keeps the plain shift. A channel with a constant
-output becomes a bias without weights; trained networks have such channels, with factors of 2^-30. A block's
-length depends on the topology alone.
+except for the terms that depend on the inputs. The fast requantisation uses parts of a multiplier. If a
+channel's factor is too extreme for it, the layer is "general" and keeps the plain shift. A channel with a
+constant output becomes a bias without weights; trained networks have such channels, with factors of 2^-30. A
+block's length depends on the topology alone.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ OFFSET = 128  # from signed to unsigned bytes
 
 
 def conv_quads(graph: Graph, op: Op) -> bytes:
-    """Packs blocks of two output channels. A word has two taps of one, then of the other.
+    """Packs blocks of two output channels. Missing channels are zeros.
 
-    Missing channels are zeros.
+    A word has two taps of one channel, then the same taps of the other channel.
     """
     weights = filter_weights(graph, op)
     head, remaining = _convolution(graph, op, weights.reshape(weights.shape[0], -1), 2)

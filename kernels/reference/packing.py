@@ -1,7 +1,8 @@
 """Packs the constants of the plain kernels: everything that training changes, in the layouts of nn.h.
 
-Each packing is one layout, which kernels name in their catalogue. A block's length depends on the topology
-alone, never on values; the catalogue has a formula for it.
+Each packing is one layout; a kernel's entry in the catalogue names its packing. Names that begin with nn_ are
+C structs in kernels/include. A block's length depends on the topology alone, never on values. The catalogue
+has a formula for it.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def _depthwise(graph: Graph, op: Op) -> bytes:
 
 
 def _conv_unfolded(graph: Graph, op: Op) -> bytes:
-    """Packs the model's biases unchanged, because the kernel reads the input's zero point."""
+    """Packs a convolution with the model's own biases, because the kernel reads the input's zero point."""
     return channel_head(graph, op, fold=False) + filter_weights(graph, op).tobytes()
 
 
@@ -78,7 +79,7 @@ def _depthwise_offset(graph: Graph, op: Op) -> bytes:
 
 
 def _offset(graph: Graph, op: Op) -> bytes:
-    """Packs a filter's zero point in 16 bytes, for networks that were uint8."""
+    """Packs a filter's zero point in 16 bytes, for filters whose zero point is not 0."""
     return words(quantization(graph, op, op.inputs[1]).zero_point, 0, 0, 0)
 
 
@@ -210,12 +211,15 @@ def _pad(graph: Graph, op: Op) -> bytes:
 
 
 def _wide_conv(graph: Graph, op: Op) -> bytes:
-    """Packs convolutions and dense layers; a depthwise filter has the model's order H W O."""
+    """Packs convolutions and dense layers with int16 activations.
+
+    A depthwise filter keeps the model's order: rows, columns, output channels.
+    """
     return wide_head(graph, op) + filter_weights(graph, op).tobytes()
 
 
 def _leaky(graph: Graph, op: Op) -> bytes:
-    """Packs nn_leaky_constants. All but LEAKY_RELU have the same factor twice; RELU and RELU6 clamp."""
+    """Packs nn_leaky_constants. Only LEAKY_RELU has two different factors; RELU and RELU6 clamp."""
     if op.kind is OpKind.LEAKY_RELU:
         identity, leak = leaky_factors(graph, op)
         return words(*identity, *leak, *clamp(graph, op, Activation.NONE))

@@ -91,9 +91,10 @@ def _pack_tiles(weights: npt.NDArray[np.int8], tile: int) -> bytes:
 
 
 def _mode(head: Int, shift: Int) -> int:
-    """Returns the layer's mode.
+    """Returns the layer's mode, which says how the kernel may requantise.
 
-    If outputs may be below the zero point, the mode depends on how negative halves are rounded.
+    If outputs may be below the zero point, sums may be negative, and the mode also depends on how the kernel
+    rounds negative halves.
     """
     if head[2] >= head[1]:
         return GENERAL if (shift > 0).any() else PLAIN

@@ -1,11 +1,14 @@
 """Packs constants for the kernels in this folder, for XMOS's vector unit.
 
-A block is nn_conv_constants, then a record of 224 bytes for each group of 16 output channels, then the
-weights. A record has the constants with which the vector unit requantises its group. Where the unit would not
-be exact for every possible sum, it has the scalar code's constants.
+The unit has 16 accumulators (lanes). It computes a group of 16 output channels together, one in each lane.
 
-Requantisation is monotonic, and so is the unit's arithmetic (`_outputs`). An output steps at at most 255 sums
-of a channel. If both step at the same sums, all outputs are equal, and the constants are used.
+A block is nn_conv_constants, then a record of 224 bytes for each group, then the weights. A record has the
+constants with which the unit requantises the group's sums. If the unit would not be exact for every possible
+sum, the record has the scalar code's constants.
+
+Both the kernel's requantisation and the unit's arithmetic (`_outputs`) are monotonic. So a channel's output
+changes (steps) at no more than 255 sums. If both change at the same sums, all their outputs are equal, and
+the unit's constants are used.
 """
 
 from __future__ import annotations
@@ -76,7 +79,7 @@ class _Channels:
 
 @dataclass(frozen=True)
 class _Steps:
-    """The sums at which outputs increase (channels x steps), and which of these sums are possible."""
+    """The sums at which outputs increase (channels x steps), and whether these sums are possible."""
 
     outputs: Int  # for each step, the output that begins there
     sums: Int  # the first sum with this output
@@ -89,7 +92,11 @@ class _Steps:
 
 @dataclass(frozen=True)
 class _Fit:
-    """The vector unit's constants of each channel: 16-bit elements, except for `offset` and `centre`."""
+    """The vector unit's constants for each channel: 16-bit elements, except `offset` and `centre`.
+
+    The unit subtracts `centre` from a sum, splits the difference into an upper and a lower part, multiplies
+    both, and adds `offset` (see nn_vpu_requantise.h).
+    """
 
     centre: Int  # is subtracted from the bias
     shift: Int
@@ -108,13 +115,16 @@ class _Fit:
 
     @property
     def reach(self) -> Int:
-        """The largest magnitude of the term that the lower bits add."""
+        """The largest magnitude of the term that a sum's lower part adds to its scaled value."""
         return np.where(self.fine > 0, 2 * self.low + 1, ((1 << self.shift) >> 1) * self.low)
 
 
 @dataclass(frozen=True)
 class _Ways:
-    """Parameters of the search for each channel's constants. Arrays of one element are for all channels."""
+    """Parameters of one or several tries to find a channel's constants.
+
+    An array of one element is for all channels.
+    """
 
     bits: Int  # bits of the factor's upper half
     more: Int  # further bits by which a sum is shifted
@@ -147,7 +157,7 @@ def _conv_steps(channels: _Channels) -> _Steps:
 
 
 def _dense_steps(channels: _Channels) -> _Steps:
-    """Returns the steps of nn_dense_output. It is symmetric: steps below 0 follow from those above 0."""
+    """Returns the steps of nn_dense_output. They are symmetric: steps below 0 follow from steps above 0."""
     _, zero_point, least, greatest = channels.common
     outputs = np.arange(least + 1, greatest + 1, dtype=np.int64)
     sums = np.zeros((len(channels.table), len(outputs)), np.int64)
@@ -177,7 +187,11 @@ def _steps(channels: _Channels, outputs: Int, sums: Int, slope: Real, jump: Int,
 
 
 def _outputs(fit: _Fit, sums: Int, whole: Bools) -> Int:
-    """Returns the unit's outputs for channels x sums (see nn_vpu_requantise.h), clamped only to int8."""
+    """Returns the unit's outputs for these sums (channels x sums), clamped only to int8.
+
+    nn_vpu_requantise.h describes the arithmetic. `whole`: for each channel, whether its group's outputs are
+    adjacent.
+    """
     fields = {name: getattr(fit, name)[:, None] for name in (*fit.__dataclass_fields__, "low")}
     centred = sums - fields["centre"]
     upper = _upper(centred, fields["shift"])
@@ -198,9 +212,10 @@ def _upper(centred: Int, shift: Int) -> Int:
 
 
 def _near(fit: _Fit, upper: Int) -> Int:
-    """Returns the part of a scaled sum's lower half that does not depend on the sum's lower bits.
+    """Returns the part of a scaled sum's lower half that depends only on the sum's upper part `upper`.
 
-    It adds the product with the factor's last bits, the offset's lower half and the jump.
+    It is the upper part times the last bits of its factor, plus the lower half of the offset, plus the jump
+    (see `_Steps`).
     """
     half = (fit.offset & 0xFFFF)[:, None]
     half = np.where(half < WORST, half, half - (WORST << 1))
@@ -223,7 +238,10 @@ def _word(values: Int) -> Int:
 
 
 def _intercepts(channels: _Channels, steps: _Steps, slope: Real) -> Real:
-    """Returns the middle of the intercepts for which a line of `slope` has exactly these steps."""
+    """Returns intercepts, one for each channel, with which a line of `slope` has exactly these steps.
+
+    The line gives the output as a function of the sum. Of all such intercepts it is the one in the middle.
+    """
     sums = steps.sums
     jump_size = np.where(steps.jump > 0, 2.0 ** -np.maximum(steps.jump, 0).astype(np.float64), 0.0)
     above = steps.outputs + jump_size[:, None] * (sums < 0)
@@ -238,7 +256,10 @@ def _intercepts(channels: _Channels, steps: _Steps, slope: Real) -> Real:
 
 
 def _fit(channels: _Channels, steps: _Steps, slope: Real, whole: Bools, ways: _Ways) -> _Fit:
-    """Returns the unit's constants for outputs on a line of `slope`."""
+    """Returns the unit's constants for outputs that are a line of `slope` (outputs per unit of the sum).
+
+    `whole`: for each channel, whether its group's outputs are adjacent. `ways`: parameters of the try.
+    """
     low, high = _relevant(channels, steps)
     first, last = _reachable_range(steps)
     middle = np.where((steps.jump < 0) & (first < last), (first + last) // 2, 0)
@@ -259,7 +280,12 @@ def _fit(channels: _Channels, steps: _Steps, slope: Real, whole: Bools, ways: _W
 
 
 def _make_room(fit: _Fit, low: Int, high: Int, slope: Real, intercept: Real, whole: Bools, nth: Int) -> _Fit:
-    """Returns `fit` with an offset, and with a centre near the middle that leaves room in the lower half."""
+    """Returns `fit` with a new centre and offset, so that a scaled sum's lower half does not overflow.
+
+    Of the centres that achieve this, it takes the one at position `nth`, counted from the present centre
+    outwards; if there is none, the centre that comes closest. `low` and `high` are the smallest and largest
+    relevant sums (see `_relevant`). The outputs are a line with `slope` and `intercept`.
+    """
     moves = np.arange(2 * MOVES)
     moves = np.where(moves % 2, -(moves + 1) // 2, moves // 2)
     fraction = fit.down + 8
@@ -282,10 +308,11 @@ def _make_room(fit: _Fit, low: Int, high: Int, slope: Real, intercept: Real, who
 
 
 def _span(fit: _Fit, low: Int, high: Int) -> tuple[Int, Int]:
-    """Returns the smallest and the largest addition to the offset's lower half, for the relevant sums.
+    """Returns the smallest and the largest number that relevant sums add to the offset's lower half.
 
-    `_near` is a line in the upper part, with a step near 0. Its extremes can be at both ends, at 0 and on
-    both sides of 0. The line without the step counts, too, because both saturate, one after the other.
+    `_near` is a linear function of the upper part, with a jump near 0. Its extremes can be at both ends, at 0
+    and on both sides of 0. The function without the jump counts, too, because the unit saturates after each
+    of the two additions.
     """
     without = replace(fit, offset=np.zeros_like(fit.offset))
     ends = np.stack((low, high), axis=1) - fit.centre[:, None] + np.array((-MOVES, MOVES))
@@ -297,7 +324,7 @@ def _span(fit: _Fit, low: Int, high: Int) -> tuple[Int, Int]:
 
 
 def _relevant(channels: _Channels, steps: _Steps) -> tuple[Int, Int]:
-    """Returns the first and the last relevant sum; beyond them, outputs are equal to the channel's limits."""
+    """Returns the first and the last relevant sum. Beyond them, the output is the channel's limit."""
     first, last = _reachable_range(steps)
     least, greatest = channels.common[2:4]
     first = np.where(steps.ends[:, 0] > least, channels.low, first)
@@ -315,20 +342,24 @@ def _reachable_range(steps: _Steps) -> tuple[Int, Int]:
 
 
 def _margin(high: Int | int) -> Int:
-    """Returns how many units of the upper part are worth more than the lower half of a scaled sum."""
+    """Returns by how much the upper part must grow to add more than the whole lower half of a scaled sum.
+
+    `high`: the factor of the upper part.
+    """
     return np.asarray(0x10000 // np.maximum(high, 1) + 1)
 
 
 def _is_exact(channels: _Channels, steps: _Steps, fit: _Fit, whole: Bools) -> Bools:
-    """Whether the unit's outputs step where the kernel's do, and never decrease between these sums.
+    """Returns a mask of the channels whose output changes at the same sums in the unit as in the kernel.
 
-    For relevant sums, and for others up to `_margin` beyond, the lower half of a scaled sum does not overflow
-    at any extreme (`_span`): its parts add up to at least 0 and less than 2^16. So everything is exact except
-    for one rounding. From one sum to the next, the scaled value then grows by `low`. Where the upper part
-    grows, the scaled value grows by `low` minus the roundings of `low` and of the factor's last bits (at most
-    1, see MOST_LAST). For sums further out, the lower half may have any value. Their upper part is so large
-    that the outputs are those of the last relevant sum. A step outside the possible sums must not appear at
-    an end either.
+    Between these sums, the unit's output must not decrease. This is checked as follows. For relevant sums,
+    and for others up to `_margin` beyond, the lower half of a scaled sum does not overflow at any extreme
+    (`_span`): its parts add up to at least 0 and less than 2^16. So everything is exact except for one
+    rounding. From one sum to the next, the scaled value then grows by `low`. Where the upper part grows, the
+    scaled value grows by `low` minus the roundings of `low` and of the factor's last bits (at most 1, see
+    MOST_LAST). For sums further out, the lower half may have any value. Their upper part is so large that the
+    outputs are those of the last relevant sum. A step outside the possible sums must not appear at an end
+    either.
     """
     low, high = _relevant(channels, steps)
     ends = np.stack((low, high), axis=1)
@@ -359,7 +390,7 @@ def _is_exact(channels: _Channels, steps: _Steps, fit: _Fit, whole: Bools) -> Bo
 
 
 def _find_constants(channels: _Channels, dense: bool) -> tuple[Bools, Int]:
-    """Returns for each channel whether all its sums give the same output, and this output."""
+    """Returns (a mask of the channels that have the same output for all their sums, the output of each)."""
     _, zero_point, least, greatest = channels.common
     first, last = (
         np.clip(_scaled(channels, sums, dense) + zero_point, least, greatest)
@@ -381,27 +412,32 @@ def _scaled(channels: _Channels, sums: Int, dense: bool) -> Int:
     return np.sign(sums) * np.minimum(np.array(sizes, np.float64), 1 << 20).astype(np.int64)
 
 
-def _add_constants(fit: _Fit, alone: Bools, output: Int, whole: Bools) -> _Fit:
-    """Returns `fit` with constants for the channels in `alone`, whose output is always `output`."""
-    fields = {name: np.where(alone, 0, getattr(fit, name)) for name in fit.__dataclass_fields__}
-    fields["offset"] = np.where(alone, (output << 16) + (1 << 15) * ~whole, fit.offset)
-    fields["down"] = np.where(alone, 8, fit.down)
+def _add_constants(fit: _Fit, constant: Bools, output: Int, whole: Bools) -> _Fit:
+    """Returns `fit` with constants for the channels that always have the output `output`.
+
+    `constant` is a mask of these channels.
+    """
+    fields = {name: np.where(constant, 0, getattr(fit, name)) for name in fit.__dataclass_fields__}
+    fields["offset"] = np.where(constant, (output << 16) + (1 << 15) * ~whole, fit.offset)
+    fields["down"] = np.where(constant, 8, fit.down)
     return _Fit(**fields)
 
 
 def _fit_channels(channels: _Channels, dense: bool, whole: Bools, fine: int = 0) -> tuple[_Fit, Bools]:
-    """Returns the constants of all channels, and whether they are exact for each output.
+    """Returns the constants of all channels, and a mask of the channels that are exact for every sum.
 
-    If the factor's own constants are not exact, slopes near it are tried.
+    If the constants for a channel's factor are not exact, further ones are tried, also for slopes near it.
+    `dense`: whether the layer is a dense one. `whole`: for each channel, whether its group's outputs are
+    adjacent. `fine`: 1 to multiply the lower bits as a 16-bit fraction (see `_Fit`).
     """
     steps = _dense_steps(channels) if dense else _conv_steps(channels)
-    alone, output = _find_constants(channels, dense)
+    constant, output = _find_constants(channels, dense)
     span = np.maximum(np.subtract(*_relevant(channels, steps)[::-1]), 1)
     fit = _fit(channels, steps, steps.slope, whole, _ways(np.zeros(1, np.int64), fine))
     is_exact = _is_exact(channels, steps, fit, whole)
     first_try = 1
     while first_try < TURNS:
-        remaining = np.flatnonzero(~is_exact & ~alone & steps.exact)
+        remaining = np.flatnonzero(~is_exact & ~constant & steps.exact)
         if not len(remaining):
             break
         tries = np.arange(first_try, min(first_try + max(TOGETHER // len(remaining), 1), TURNS))
@@ -416,13 +452,14 @@ def _fit_channels(channels: _Channels, dense: bool, whole: Bools, fine: int = 0)
             getattr(fit, name)[remaining[solved]] = getattr(candidate, name)[from_row]
         is_exact[remaining[solved]] = True
         first_try += len(tries)
-    return _add_constants(fit, alone, output, whole), is_exact | alone
+    return _add_constants(fit, constant, output, whole), is_exact | constant
 
 
 def _ways(tries: Int, fine: int) -> _Ways:
-    """Returns the parameters of each try.
+    """Returns the parameters of the tries with the numbers `tries`.
 
-    Tries vary first the bits of the factor, then centres, shifts and slopes.
+    Consecutive tries first vary the bits of the factor, then the centre, the shift and the slope. `fine`: see
+    `_Fit`.
     """
     rest, scale = np.divmod(tries, len(SCALES))
     rest, nth = np.divmod(rest, CENTRES)
@@ -432,7 +469,7 @@ def _ways(tries: Int, fine: int) -> _Ways:
 
 
 def _select_channels(table: _Table, rows: Int) -> _Table:
-    """Returns the table for some of the channels; fields that are for all channels stay the same."""
+    """Returns the table with only the channels `rows`. Fields that are the same for all channels stay."""
     shared = ("common", "outputs")
     fields = {name: getattr(table, name) for name in table.__dataclass_fields__}
     return replace(table, **{name: value[rows] for name, value in fields.items() if name not in shared})
@@ -443,9 +480,11 @@ def _select_channels(table: _Table, rows: Int) -> _Table:
 
 @dataclass(frozen=True)
 class _Groups:
-    """The channels that are computed together: groups x 16, -1 for none.
+    """Groups of 16 channels that the unit computes together.
 
-    `whole`: whether a group's outputs are adjacent; otherwise they alternate with a second group's.
+    `lanes`: the channel in each lane of each group, groups x 16; -1 for an unused lane.
+    `whole`: for each group, whether its outputs are adjacent in memory. Otherwise they alternate with those
+    of a second group.
     """
 
     lanes: Int
@@ -457,8 +496,8 @@ def _block(graph: Graph, op: Op, weights: Int, groups: _Groups, packed: bytes) -
     common, table = channel_table(graph, op)
     channels = _Channels(tuple(common.tolist()), table.astype(np.int32), *sum_ends(table[:, 0], weights))
     whole = np.zeros(len(weights), np.bool_)
-    alone = groups.lanes[groups.whole]
-    whole[alone[alone >= 0]] = True
+    adjacent = groups.lanes[groups.whole]
+    whole[adjacent[adjacent >= 0]] = True
     fit, is_exact = _fit_groups(channels, op.kind is OpKind.FULLY_CONNECTED, whole, groups)
     kinds = np.where(groups.whole, 0, OF_PAIR).tolist()
     records = [
@@ -468,7 +507,11 @@ def _block(graph: Graph, op: Op, weights: Int, groups: _Groups, packed: bytes) -
 
 
 def _fit_groups(channels: _Channels, dense: bool, whole: Bools, groups: _Groups) -> tuple[_Fit, Bools]:
-    """Returns the constants of all channels. Groups that are not exact otherwise get `fine` ones."""
+    """Returns the constants of all channels, and a mask of the channels that are exact.
+
+    Groups with a channel that is not exact are tried again with `fine` (see `_Fit`). `whole`: for each
+    channel, whether its group's outputs are adjacent.
+    """
     fit, is_exact = _fit_channels(channels, dense, whole)
     remaining = [lanes[lanes >= 0] for lanes in groups.lanes if not is_exact[lanes[lanes >= 0]].all()]
     if not remaining:
@@ -487,7 +530,11 @@ def _fit_groups(channels: _Channels, dense: bool, whole: Bools, groups: _Groups)
 
 
 def _record(channels: _Channels, fit: _Fit, is_exact: Bools, lanes: Int, kind: int) -> bytes:
-    """Packs nn_vpu_record of one group; `kind`: 0 or OF_PAIR."""
+    """Packs nn_vpu_record of one group.
+
+    `is_exact`: a mask of the channels that the unit computes exactly. `lanes`: the channel in each lane, -1
+    for none. `kind`: OF_PAIR if the outputs alternate with those of a second group, otherwise 0.
+    """
     used = lanes >= 0
     channels_of_group = lanes[used]
     if not is_exact[channels_of_group].all():
@@ -524,7 +571,11 @@ def _bytes(values: Int) -> bytes:
 
 
 def _scalar_record(table: npt.NDArray[np.int32], used: Bools, kind: int) -> bytes:
-    """Packs nn_vpu_record of a scalar group; `table` has the lanes in `used`."""
+    """Packs nn_vpu_record of a group that scalar code requantises.
+
+    `table`: bias, multiplier, shift and low of each channel. `used`: a mask of the lanes that have a channel.
+    `kind`: as for `_record`.
+    """
     factors = np.zeros((LANES, 4), "<i4")
     factors[used, : table.shape[1]] = table
     bias, multiplier, shift, low = factors.T
@@ -534,9 +585,9 @@ def _scalar_record(table: npt.NDArray[np.int32], used: Bools, kind: int) -> byte
 
 
 def pairs(count: int) -> _Groups:
-    """Returns two groups for every 32 channels: the even and the odd ones.
+    """Returns two groups for every 32 of `count` channels: the even and the odd ones.
 
-    Up to 16 last channels form one group.
+    If at most 16 channels remain, they form one group.
     """
     groups: list[Int] = []
     for first in range(0, count, PAIR):
@@ -563,7 +614,10 @@ def _matrix(graph: Graph, op: Op) -> bytes:
 
 
 def channels_of(count: int) -> _Groups:
-    """Returns the groups of a depthwise convolution; the last group has the last 16 channels, if possible."""
+    """Returns the groups of a depthwise convolution of `count` channels.
+
+    The last group has the last 16 channels, and may overlap the one before it.
+    """
     firsts = np.minimum(np.arange(0, count, LANES), max(count - LANES, 0))
     lanes = firsts[:, None] + np.arange(LANES)
     lanes = np.where(lanes < count, lanes, -1)
@@ -590,7 +644,7 @@ MOST_SUM = (1 << 31) - (1 << 20)
 
 
 def _plain(name: str, graph: Graph, op: Op) -> bytes:
-    """Packs the constants of the plain kernel."""
+    """Packs the constants of the plain kernel with the packing `name`."""
     return packings(kernels_root() / "reference" / "packing.py")[name](graph, op)
 
 
@@ -601,7 +655,10 @@ def _split_factor(factor: int, unit: int) -> tuple[int, int]:
 
 
 def _can_clamp(low: int, high: int) -> bool:
-    """Whether the unit can clamp to these limits; the same as nn_vpu_can_clamp with steps of 256, cut off."""
+    """Whether the unit can clamp to these limits, as nn_vpu_can_clamp tells.
+
+    Outputs are in steps of 256 here, and are cut off, not rounded.
+    """
     down = 0 if high == 127 else 32767 - (256 * high + 255)
     up = 0 if low == -128 else -32767 - 256 * low
     return down <= 32767 and up >= -32767 and up - down >= -32768

@@ -1,7 +1,9 @@
-"""Packs constants of the vector unit's kernels with records that requantise in 16 bits, and bounds the error.
+"""Packs constants of the vector unit's kernels that requantise in 16 bits, and bounds the error of doing so.
 
-The blocks are those of the exact family. A group of 16 channels keeps its exact record if the error of the
-unit's 16-bit multipliers would be too large.
+A block is that of the exact family (`xcore_vpu`): a head, a record with requantisation constants for each
+group of 16 output channels, and the weights. This family replaces records by others, with which the unit
+requantises in 16 bits: faster, but not exactly. A group keeps its exact record if the error of the unit's
+16-bit multipliers would be too large.
 """
 
 from __future__ import annotations
@@ -33,13 +35,20 @@ Int = npt.NDArray[np.int64]
 
 
 def lanes_of(op: Op, channels: int) -> tuple[Int, npt.NDArray[np.bool_]]:
-    """Returns the channels of each group (-1: none), and whether a group's outputs are adjacent."""
+    """Returns the channel in each lane of each group (groups x 16, -1: none), and a mask of the groups.
+
+    A lane is one of the unit's accumulators. The mask is true for groups whose outputs are adjacent in
+    memory.
+    """
     groups = (EXACT.channels_of if op.kind is OpKind.DEPTHWISE_CONV_2D else EXACT.pairs)(channels)
     return groups.lanes, groups.whole
 
 
 def factors_of(graph: Graph, op: Op) -> Factors:
-    """Returns the unit's parameters for each lane of the groups."""
+    """Returns the constants with which each lane requantises in 16 bits, and bounds for their errors.
+
+    The lanes of all groups follow one another.
+    """
     weights = np.moveaxis(filter_weights(graph, op), channel_axis(op), 0)
     taps = weights.reshape(len(weights), -1).astype(np.int64)
     zero_point = quantization(graph, op, op.inputs[0]).zero_point
@@ -55,7 +64,7 @@ def factors_of(graph: Graph, op: Op) -> Factors:
 
 
 def bound(graph: Graph, op: Op) -> Bound:
-    """Returns the proven bound of an operator's error."""
+    """Returns a proven bound for how far an operator's outputs are from the exact ones."""
     factors, channels = factors_of(graph, op), len(channel_scales(graph, op))
     lanes = lanes_of(op, channels)[0].reshape(-1)
     rounded = len(set(lanes[factors.rounded].tolist()) - {-1})
@@ -63,7 +72,7 @@ def bound(graph: Graph, op: Op) -> Bound:
 
 
 def _with_records(exact: Packing) -> Packing:
-    """Returns a packing that calls `exact`, and replaces the records of groups requantised in 16 bits."""
+    """Returns a packing like `exact`, but with other records for groups that requantise in 16 bits."""
 
     def pack(graph: Graph, op: Op) -> bytes:
         block, factors = bytearray(exact(graph, op)), factors_of(graph, op)
@@ -79,7 +88,7 @@ def _with_records(exact: Packing) -> Packing:
 
 
 def _record(factors: Factors, lanes: slice, whole: bool) -> bytes:
-    """Packs nn_vpu_record of one group; `whole`: its outputs are adjacent."""
+    """Packs nn_vpu_record of one group. `whole`: whether its outputs are adjacent."""
     half = 0 if whole else HALF
     start = factors.start[lanes]
     arrays = (start >> 16, start, factors.down[lanes], factors.factor[lanes], factors.bias[lanes] + half)

@@ -1,1 +1,1 @@
-"""Target families that come with buildtool: one folder each, found by its boards/."""
+"""The target families that come with buildtool: one folder each, which has a folder `boards`."""

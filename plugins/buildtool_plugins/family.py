@@ -1,4 +1,4 @@
-"""The base class of the target families that come with buildtool: boards and kernels are in folders."""
+"""The base class of the target families that come with buildtool. Their boards and kernels are in folders."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from buildtool.target.types import Board
 class Family:
     """A family of boards, its kernels and its toolchains; see buildtool.target.plugin.TargetPlugin.
 
-    `root`: the family's folder. `kernels`: its kernel families. `portable`: those of them that every core can
-    run. `toolchains`: their names, the preferred one first.
+    `root`: the family's folder.
+    `kernels`: the names of its kernel families.
+    `portable`: those of them that every core can run.
+    `toolchains`: their names, the preferred one first.
     """
 
     interface = INTERFACE
@@ -39,9 +41,9 @@ class Family:
         return tuple(KernelFolder(kernels_root() / name, name in self.portable) for name in self.kernels)
 
     def find_toolchains(self, board: Board, name: str) -> Sequence[str]:
-        """Returns the names of a board's toolchains; raises ToolError if it has none called `name`.
+        """Returns the names of a board's toolchains, the preferred one first.
 
-        For "", it checks the preferred toolchain.
+        Raises ToolError if none of them is called `name`, or if there are none.
         """
         names = [t for t in board.toolchains or self.toolchains if t in self.toolchains]
         selected = name or next(iter(names), self.toolchains[0])

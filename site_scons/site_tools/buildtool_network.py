@@ -76,7 +76,7 @@ _COMPILED = ("toolchain", "debug", "on", "wire")  # options that only decide how
 _WARNING = re.compile(r"-W(?![alp],).*")  # flags that do not change what a compiler runs or reads
 EMITTED = "emitted"  # in answers, the root that stands for a network's own folder
 
-_OURS = str(Path(__file__).parent) + os.sep  # the folder of these tools
+_TOOLS_FOLDER = str(Path(__file__).parent) + os.sep  # the folder of these tools
 
 _clients: dict[str, Client] = {}
 _caches: dict[str, Objects] = {}  # by top folder
@@ -102,10 +102,16 @@ def exists(env):
 
 @dataclass(eq=False)
 class Network:
-    """A network's nodes: `library` to link, `include` for the compiler, `files` by name.
+    """A network's nodes, and what methods of the environment need to know about it.
 
-    `answer` is buildtool's description of the network, and `asked` is the request for it. `slots`: the words
-    for the slots in the answer's commands, by the slots' names. `reserve` makes the library for `reserving`.
+    - `answer`: buildtool's description of the network.
+    - `directory`: the folder of its targets.
+    - `slots`: the words for the slots in the answer's commands, by the slots' names.
+    - `library`: the library to link.
+    - `include`: the folders for the compiler.
+    - `files`: the emitted files by name.
+    - `reserve`: makes the library that `reserving` returns.
+    - `asked`: the request for the description.
     """
 
     answer: answers.DescribeAnswer
@@ -124,7 +130,7 @@ class Network:
 
     @property
     def net(self) -> str:
-        """The network's name."""
+        """The network's name in C."""
         return self.made["net"]
 
     @functools.cached_property
@@ -144,11 +150,15 @@ def _network(answer: answers.DescribeAnswer) -> answers.NetworkFiles:
 
 
 def use_board(env, board, toolchain="", work=None, verbose=False, **target):
-    """Sets the environment up to build for `board`. Targets that all networks share are in folder `work`.
+    """Sets the environment up to build for `board`.
 
-    `verbose`: whether to show whole command lines, or short texts. `target` are options of TARGET, such as
-    `cmsis_nn` or `threads`. Returns the answer's `tools`, the folders of the board's headers as `includes`,
-    and the macros of its serial port as `serial`.
+    - `toolchain`: the compiler's name ("": the board's first one).
+    - `work`: the folder for targets that all networks share.
+    - `verbose`: whether to show whole command lines instead of short texts.
+    - `target`: options of TARGET, such as `cmsis_nn` or `threads`.
+
+    Returns the answer's `tools`, the folders of the board's headers as `includes`, and the macros of its
+    serial port as `serial`.
     """
     request = {"board": str(_given("board", board))} | ({"toolchain": toolchain} if toolchain else {})
     for name, value in target.items():
@@ -208,10 +218,13 @@ def use_board(env, board, toolchain="", work=None, verbose=False, **target):
 
 
 def neural_network(env, model, directory=None, name=None, plan="", **planning):
-    """Plans and compiles `model` (a .tflite or .onnx file, or a zoo network) for the environment's board.
+    """Plans and compiles a network for the environment's board; returns the Network.
 
-    `name` is the prefix of the C interface; the default is the model's name. `plan` is a file of `buildtool
-    plan --out` to build from. `planning` are options of PLANNING.
+    - `model`: a .tflite or .onnx file, or a network of the zoo.
+    - `directory`: the folder for its targets (None: a folder of the board with the network's name).
+    - `name`: the prefix of its C interface (None: the model's name).
+    - `plan`: a file of `buildtool plan --out` to build from ("": it is planned).
+    - `planning`: options of PLANNING.
     """
     for option in planning:
         if option not in PLANNING:
@@ -272,8 +285,8 @@ def place_weights(env, target, program, networks):
 def network_firmware(env, network: Network, directory=None, formats=None, sign="", image_version=""):
     """Returns the test firmware of a network: .elf, its files for flash (none on the host) and sizes.txt.
 
-    `formats`: bin, hex, uf2. `sign`: the private key that signs firmware for MCUboot, with `image_version` in
-    its header.
+    `formats` are some of bin, hex and uf2. `sign` is the private key that signs firmware for MCUboot, with
+    `image_version` in its header.
     """
     key = _file(env, "key", sign) if sign else None
     values = {"formats": flatten([formats or ()]), "sign": key and key.path, "image_version": image_version}
@@ -305,7 +318,10 @@ def network_firmware(env, network: Network, directory=None, formats=None, sign="
 
 
 def run_network(env, network: Network, firmware, **inputs):
-    """Returns the alias `run`, which builds the firmware, runs it, and prints the table of layers."""
+    """Returns the alias `run`, which builds the firmware, runs it, and prints the table of layers.
+
+    `inputs` are options such as `input` and `seed`.
+    """
     words = _with_options(network, "profile", "RunNetwork", _board_options(env, "on", "wire") | inputs)
     return env.AlwaysBuild(env.Alias("run", firmware, _action(words, _users_line())))
 
@@ -313,8 +329,8 @@ def run_network(env, network: Network, firmware, **inputs):
 def debug_network(env, network: Network, firmware, **options):
     """Returns the alias `debug`, which builds the firmware and starts the server for a debugger.
 
-    It prints how to connect. The session's files are in the folder `session` of the network's folder.
-    `options`: inputs, and `port`.
+    The alias prints how to connect. The session's files are in the folder `session` of the network's folder.
+    `options` are those for inputs, and `port`.
     """
     network.slots["session"] = network.directory.Dir("session").path
     words = _with_options(network, "debug", "DebugNetwork", options)
@@ -324,19 +340,22 @@ def debug_network(env, network: Network, firmware, **options):
 def flash_network(env, network: Network, firmware, **options):
     """Returns the alias `flash`, which builds the firmware and writes it into the board's flash.
 
-    The board must be attached: UseBoard(..., on="board"). `options`: `tool`.
+    The board must be attached: UseBoard(..., on="board"). `options` may have `tool`.
     """
     words = _with_options(network, "flash", "FlashNetwork", _board_options(env, "wire") | options)
     return env.AlwaysBuild(env.Alias("flash", firmware, _action(words, _users_line())))
 
 
 def _board_options(env, *names):
-    """Returns those of the options `names` that the environment's UseBoard was called with."""
+    """Returns those of the options `names` that the call of UseBoard had, with their values."""
     return {name: env["BOARD_REQUEST"][name] for name in names if name in env["BOARD_REQUEST"]}
 
 
 def _with_options(network: Network, command, method, options):
-    """Returns the words of a command about a network's firmware image, with the user's `options`."""
+    """Returns the words of a command about a network's firmware image, with the user's `options`.
+
+    Raises UsageError, which names the user's call `method`, if NetworkFirmware was not called before.
+    """
     if "image" not in network.slots:
         raise UsageError(f"{method} needs the network's firmware: call NetworkFirmware first")
     # Inputs, an attached board, the reference, a debugger's port.
@@ -359,11 +378,11 @@ def _with_options(network: Network, command, method, options):
 
 
 def _show_no_lines_of_ours():
-    """Makes SCons end its errors and warnings with the user's line, not with one of these tools."""
+    """Makes SCons's errors and warnings name the user's line, not a line of these tools."""
     find = Main.find_deepest_user_frame
 
     def find_users_frame(frames):
-        return find([frame for frame in frames if not frame[0].startswith(_OURS)] or frames)
+        return find([frame for frame in frames if not frame[0].startswith(_TOOLS_FOLDER)] or frames)
 
     Main.find_deepest_user_frame = find_users_frame
 
@@ -372,7 +391,10 @@ _show_no_lines_of_ours()
 
 
 def _at_the_users_line(name, method):
-    """Returns `method` for environments; a mistake in a call is an error at the user's line."""
+    """Returns the method `name` to add to environments: it calls `method`.
+
+    A mistake in a call becomes an error at the user's line.
+    """
     signature = inspect.signature(method)
 
     def call(env, *words, **options):
@@ -386,7 +408,10 @@ def _at_the_users_line(name, method):
 
 
 def _check_call(name, signature, env, words, options):
-    """Raises UsageError for arguments that the method `name` does not take."""
+    """Raises UsageError for arguments `words` and `options` that the method `name` does not take.
+
+    `signature` is that of the method.
+    """
     try:
         given = signature.bind(env, *words, **options).arguments
     except TypeError as error:
@@ -403,7 +428,7 @@ def _mistake(error: BuildtoolError) -> UserError:
     """Returns SCons's error for a mistake in an SConstruct, with the line of the mistake.
 
     The line has the form of compilers' messages, so that editors find it. If the error is about a line of
-    another file, the SConstruct's line follows that line.
+    another file, the SConstruct's line follows the error.
     """
     if error.path:
         return UserError(f"the build cannot be read:\n{error}\n{_note(_users_line())}")
@@ -412,7 +437,7 @@ def _mistake(error: BuildtoolError) -> UserError:
 
 
 def _note(line: str) -> str:
-    """Returns what follows an error about something that `line` of the user's names."""
+    """Returns the last line of an error, which says that the user's `line` has requested what failed."""
     return f"{line}: note: requested here"
 
 
@@ -424,8 +449,8 @@ def _users_line() -> str:
 def _caller() -> tuple[str, int, int]:
     """Returns file, line and column of the innermost call outside these tools and SCons."""
     frame = sys._getframe(1)
-    ours = (_OURS, str(Path(SCons.__file__).parent) + os.sep)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(ours):
+    skipped = (_TOOLS_FOLDER, str(Path(SCons.__file__).parent) + os.sep)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(skipped):
         frame = frame.f_back
     places = list(frame.f_code.co_positions())
     line, _, column, _ = places[frame.f_lasti // 2] if frame.f_lasti >= 0 else (None, None, None, None)
@@ -517,10 +542,11 @@ def _node(env, answer: answers.DescribeAnswer, place: answers.Place, kind, emitt
 
 
 def _own(env, **variables):
-    """Returns an environment for buildtool's own targets.
+    """Returns an environment for buildtool's own targets, with `variables`.
 
-    It decides by content, whatever Decider the user has set. It knows the user's line, for errors in the
-    build; as a variable that no command has, so that nothing is built again if the line moves.
+    It decides by content whether sources have changed, whatever Decider the user has set. It also knows the
+    line of the user's call, for errors in the build; no command uses this variable, so that nothing is built
+    again if the line moves.
     """
     spawn = _CachedSpawn(env["SPAWN"], env.Dir("#").abspath, env["NETWORK_CACHE"])
     own = env.Clone(BOARD_COMPILER=None, NETWORK_LINE=_users_line(), SPAWN=spawn, **variables)
@@ -530,13 +556,15 @@ def _own(env, **variables):
 
 
 class _CachedSpawn:
-    """Runs command lines in the top folder as `spawn` does, but takes the objects that the cache has."""
+    """Runs command lines in the top folder as `spawn` does, but takes objects from the cache if it has
+    them.
+    """
 
     def __init__(self, spawn, top: str, use: str):
         self._spawn, self._top, self._use = spawn, top, use
 
     def __call__(self, sh, escape, cmd, args, env):
-        """Returns the exit status. `args` are the words of the command line, quoted for the shell."""
+        """Runs a command line and returns its exit status. `args` are its words, quoted for the shell."""
         words = shlex.split(" ".join(args))
 
         def run(longer):
@@ -563,7 +591,7 @@ def _objects(own, name, directory, emitted=None):
 
 
 def _serial_objects(own, directory):
-    """Returns the objects of the driver of the board's serial port; none for a board without a port."""
+    """Returns the objects of the driver of the board's serial port; [] for a board without a port."""
     port = own["BOARD_ANSWER"]["serial"]
     if port is None:
         return []
@@ -574,7 +602,11 @@ def _serial_objects(own, directory):
 
 
 def _compile(own, group: answers.SourceGroup | answers.SerialPort, directory, emitted=None):
-    """Returns the objects of a group of sources. Adds the group's include folders to `own`."""
+    """Returns the objects of a group of sources, which are compiled into `directory`.
+
+    Adds the group's include folders to `own`, an environment from `_own`. `emitted` has the nodes of emitted
+    files by name.
+    """
     answer: answers.DescribeAnswer = own["BOARD_ANSWER"]
     includes = [_node(own, answer, place, own.fs.Dir, emitted) for place in group["includes"]]
     own.Append(CPPPATH=[*includes, *own["BOARD_SYSTEM"]])
@@ -592,7 +624,7 @@ def _compile(own, group: answers.SourceGroup | answers.SerialPort, directory, em
 
 
 def _compiler(env, command="$CC $CFLAGS $CCFLAGS"):
-    """Returns a value node for compiler and linker, which identifies all programs and files they use."""
+    """Returns a value node that identifies compiler and linker with all programs and files that they use."""
     tools = env["BOARD_ANSWER"]["tools"]
     words = tuple(map(str, env.subst_list(command)[0]))
     words = tuple(word for word in words if not _WARNING.fullmatch(word))
@@ -647,7 +679,7 @@ def _archive(own, target, objects, listed):
 
 
 def _called(own, listed):
-    """Returns the objects of the kernels that an emitted file names; none if the file does not exist yet."""
+    """Returns the objects of the kernels that an emitted file names; [] if the file does not exist yet."""
     with contextlib.suppress(OSError):
         names = Path(listed.get_abspath()).read_text(encoding="utf-8", errors="replace").split()
         return [own["NETWORK_KERNELS"][name] for name in names if name in own["NETWORK_KERNELS"]]
@@ -681,7 +713,7 @@ def _linker_script(env, script: answers.Script | None, work):
 
 
 def _with_script_and_map(target, source, env):
-    """Makes a program depend on script and linker, and adds the linker's map as a second target."""
+    """Makes a program depend on linker script and linker, and adds the linker's map as a second target."""
     _check_linked([*source, *flatten([env.get("LIBS", ())])])
     env.Depends(target, [*env["BOARD_SCRIPT"], _compiler(env)])
     program = target[0]
@@ -690,7 +722,10 @@ def _with_script_and_map(target, source, env):
 
 
 def _check_linked(nodes):
-    """Raises an error if two networks of a program have one name: the linker would take the code of one."""
+    """Raises an error if two networks of a program have the same name.
+
+    The linker would use the code of one of them for both.
+    """
     named: dict[str, tuple[str, Any]] = {}
     for env in (node.env for node in nodes if isinstance(node, Base) and node.env):
         if "NETWORK_REQUEST" not in env:
@@ -711,7 +746,7 @@ def _map_flags(target, source, env, for_signature):
 
 
 def _given(argument, value):
-    """Returns the name or the node that the user gave as `argument`, also where it is in a list.
+    """Returns the name or the node that the user gave as `argument`, also if it is in a list.
 
     Methods of SCons return lists of nodes.
     """
@@ -751,7 +786,7 @@ def _check_name(files: answers.NetworkFiles, directory, request):
 
 
 def _emit(env, directory, request, inputs):
-    """Returns the emitted sources as targets, by name. `inputs`: the files that the request names."""
+    """Returns the emitted sources as targets, by name. `inputs` are the files that the request names."""
     answer: answers.DescribeAnswer = env["BOARD_ANSWER"]
     files = _network(answer)
     # The request and the code that answers it are sources: if either changes, the network is emitted again.
@@ -787,7 +822,7 @@ def _fill_slots(network: Network, command: str, answer: answers.DescribeAnswer |
 def _action(words, line=""):
     """Returns an action that runs a command of buildtool by this Python, without a shell.
 
-    `line`: the user's line, for errors; default: the environment's.
+    `line` is the user's line, for errors ("": the environment's).
     """
 
     def run(target, source, env):
@@ -852,7 +887,7 @@ _code = functools.cache(code_digest)  # computed once per build
 
 
 class _Shared(dict[str, Any]):
-    """A dictionary that all clones of an environment share. SCons would copy it at every level for each."""
+    """A dictionary that all clones of an environment share; SCons would copy it deeply for each clone."""
 
     def __semi_deepcopy__(self):
         return self

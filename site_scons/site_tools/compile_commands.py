@@ -62,8 +62,8 @@ _LEAST_ALIKE = 4  # fewest further objects of a group for which a pattern pays
 def _as_run(entries):
     """Returns the command lines that SCons passes to the shell, by target.
 
-    SCons takes almost a millisecond to expand one. Objects of one environment mostly have the same flags: if
-    the first two command lines differ only in file names, the others are derived from the first.
+    SCons takes almost a millisecond to expand a command line. Objects of one environment mostly have the same
+    flags: if the first two command lines differ only in file names, the others are made from the first one.
     """
     groups: dict[tuple, list[tuple]] = {}
     for target, source, env, command in entries:

@@ -1,11 +1,11 @@
 """SCons tool: rebuilds targets that differ from SCons's record, and runs one build at a time.
 
-SCons writes its record (.sconsign) when it ends, and compares a target's sources with it, never the target
-itself. After a killed build, a file may belong to another model although all its sources are those of the
-record. So:
+SCons writes its record (.sconsign) when it ends. The next build compares a target's sources with the record,
+but never the target itself. After a killed build, a file may belong to another model although all its sources
+are those of the record. So this tool adds:
 
-    env.OnlyAsRecorded(nodes)       # rebuilds the files that differ from the recorded ones
-    env.DecideByContent(programs)   # reads the sources of its targets, whatever their times
+    env.OnlyAsRecorded(nodes)           # rebuilds the files that differ from the recorded ones
+    env.DecideByContent(programs)       # reads the sources of the environment's targets, whatever their times
     env.NamedValue("the script", text)  # a value with a name for --debug=explain
 
 OnlyAsRecorded also applies to every target of the environment that was written during a killed build, and to
@@ -104,7 +104,10 @@ def named_value(env, name, content):
 
 
 def _is_another(dependency, target, prev_ni, repo_node=None):
-    """Whether the target's file exists and differs from the recorded one."""
+    """A decider (with SCons's arguments) that compares the target itself with the record.
+
+    Returns whether the target's file exists and differs from the recorded one.
+    """
     path = (repo_node or target).get_abspath()
     if not Path(path).exists() or _is_recorded(target, path):
         return False
@@ -146,7 +149,10 @@ def _is_recorded(target, path):
 
 
 def _with_doubt(decide, turn):
-    """Returns a decider that does not trust files written while a build was killed."""
+    """Returns a decider that works as `decide`, but does not trust files written during a killed build.
+
+    `turn` is the lock of this build, which knows when builds were killed.
+    """
 
     def decide_with_doubt(dependency, target, prev_ni, repo_node=None):
         if decide(dependency, target, prev_ni, repo_node) or _is_of_others(dependency, target):
@@ -174,9 +180,9 @@ def _report_waiting(pid):
 
 
 def _end_with_the_record(turn):
-    """Releases the lock at exit.
+    """Releases the lock `turn` at exit.
 
-    It stays if SCons is still writing its record, because then the build was cut off.
+    If SCons is still writing its record then, the lock is not released: this build counts as killed.
     """
     written = [True]
     write = SCons.SConsign.write

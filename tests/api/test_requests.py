@@ -28,6 +28,7 @@ OTHERS: dict[str, object] = {
     **{"ram": "64K", "max_f": 1.5, "max_cost": 1e9, "max_ms": 1000.0, "max_flash": "1M", "hand_off": 4},
     **{"segments": "0-6x5", "size": "32x48", "toolchain": "gcc", "image_version": "1.2.3", "wire": "serial"},
     **{"tool": "pyocd", "port": 4000, "cmsis_nn": LIBRARY, "weights_in": "tile1", "arena_in": "ram"},
+    "kernels_in": "sram2",
     **{"normalise": "signed", "scores": "Identity", "name": "other", "plugin": "cortex_m", "flash": "1M"},
     **{"board": "host", "boards": ["host"], "model": "resnet8", "network": "resnet18", "max_drop": 1.5},
     **{"factors": "3,5", "width": 0.25, "rate": 0.05, "fine_rate": 0.01, "weight_decay": 0.001},
@@ -199,6 +200,7 @@ def test_every_option_is_refused_with_a_strategy_that_does_not_heed_it():
     assert limited == {"max_f", "segments", "hand_off"}
 
 
+@pytest.mark.slow
 def test_an_objective_is_refused_where_a_strategy_makes_one_plan():
     options = {"strategy": "xcore-strips", "objective": "ram"}
     with pytest.raises(UsageError, match="makes one plan") as caught:
@@ -265,6 +267,7 @@ def no_compiler(monkeypatch):
     monkeypatch.setenv("BUILDTOOL_CLANG", "/nonexistent/clang")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EFFECTS)
 def test_a_planning_option_has_its_effect_or_is_refused(name, branches, no_compiler):
     base, value = EFFECTS[name]
@@ -282,6 +285,7 @@ def test_a_planning_option_has_its_effect_or_is_refused(name, branches, no_compi
 # ---- files ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_file_is_taken_as_bytes_or_by_path_and_digest(tmp_path):
     data = zoo.build(NET)
     path = tmp_path / "net.tflite"

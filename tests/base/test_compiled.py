@@ -13,6 +13,7 @@ from buildtool.plan.place import search
 FLAGS = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Wconversion", "-Wpedantic", "-Werror", "-fPIC"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", sorted((ROOT / "buildtool").rglob("*.c")), ids=lambda path: path.stem)
 def test_compiles_without_a_warning(tmp_path, source):
     needs_tool("gcc")

@@ -147,6 +147,7 @@ def test_what_cannot_be_read_is_an_error_and_what_cannot_be_kept_is_none(path, r
     assert len(reads.paths) == 2
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_a_damaged_record_is_no_record(path, reads, clock, cache, data):

@@ -80,6 +80,7 @@ def _pairs(inner):
 _LEAVES = st.sampled_from([*NAMES, "1", "2", "7", "0.5"]).map(lambda text: (text, text))
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=300)
 @given(st.recursive(_LEAVES, _pairs, max_leaves=12))
 def test_values_are_those_of_the_arithmetic_as_python_reads_it(pair):
@@ -112,6 +113,7 @@ def test_an_unknown_name_is_named_with_the_closest_also_in_a_branch_that_is_not_
         assert caught.value.hint == f"did you mean '{known}'?"
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=300)
 @given(
     st.text(st.characters(codec="utf-8"), max_size=60)

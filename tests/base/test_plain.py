@@ -67,6 +67,7 @@ OUTERS = st.builds(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(OUTERS, st.booleans(), st.booleans())
 def test_what_is_written_reads_back(value, named, defaults):

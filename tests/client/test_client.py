@@ -20,6 +20,7 @@ def client():
         yield started
 
 
+@pytest.mark.slow
 def test_answers_and_errors_are_those_of_the_service_in_process(client):
     boards = {"kind": "boards"}
     assert client.request(boards) == service.handle(boards)
@@ -44,6 +45,7 @@ def test_threads_share_one_service(client):
     assert client._child.pid == pid
 
 
+@pytest.mark.slow
 def test_a_service_that_died_is_an_error_once_and_closing_ends_it():
     client = Client()
     client.request({"kind": "boards"})
@@ -70,6 +72,7 @@ print(client._child.pid)
     eventually(lambda: not is_running(pid), 300)
 
 
+@pytest.mark.slow
 def test_modules_in_the_working_folder_do_not_shadow_pythons(tmp_path):
     for name in ("numpy", "json", "struct", "buildtool"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit('shadowed')\n")

@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from buildtool.base import identity
-from buildtool.base.identity import code_digest
+import buildtool.base.code_digest as digests
+from buildtool.base.code_digest import code_digest
 
 DECIDING = (
     "home/buildtool/planner.py",
@@ -33,7 +33,7 @@ def make_checkout(folder, monkeypatch):
     for name, text in {**files, "others/a.dist-info/entry_points.txt": entry}.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
-    monkeypatch.setattr(identity, "home", lambda: str(folder / "home"))
+    monkeypatch.setattr(digests, "home", lambda: str(folder / "home"))
     monkeypatch.setattr(sys, "path", [*sys.path, str(folder / "others")])
 
 

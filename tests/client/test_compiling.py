@@ -47,6 +47,7 @@ class Checkout:
         return bool(ran), (self.folder / "kernel.o").read_bytes()
 
 
+@pytest.mark.slow
 def test_an_equal_compilation_elsewhere_takes_the_object(tmp_path: Path) -> None:
     one, other = Checkout(tmp_path / "one"), Checkout(tmp_path / "another place")
     ran, made = one.compile()

@@ -33,6 +33,7 @@ def end(process):
     return output
 
 
+@pytest.mark.slow
 def test_the_second_waits_until_the_first_has_ended(tmp_path):
     first = start_holder(tmp_path)
     second = start_holder(tmp_path, f"waits for {first.pid}\n")

@@ -200,6 +200,7 @@ def test_twelve_clients_that_ask_for_much_and_read_nothing_take_little_memory(tm
         assert daemon.counts()["faults"] == 0
 
 
+@pytest.mark.slow
 def test_status_and_stop_get_through_a_crowd_of_idle_clients(tmp_path, sockets):
     with running(tmp_path) as daemon:
         daemon.link().close()
@@ -237,6 +238,7 @@ def test_status_and_stop_get_through_a_crowd_that_waits_for_answers(tmp_path, so
         assert not is_running(pid)
 
 
+@pytest.mark.slow
 def test_a_daemon_that_has_no_descriptor_left_hangs_up_on_who_is_idle(tmp_path, sockets):
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     few = len(os.listdir("/proc/self/fd")) + 30  # noqa: PTH208
@@ -252,6 +254,7 @@ def test_a_daemon_that_has_no_descriptor_left_hangs_up_on_who_is_idle(tmp_path, 
         assert daemon.ask(BOARDS)["boards"]
 
 
+@pytest.mark.slow
 def test_one_that_says_much_at_once_lets_others_speak(tmp_path, sockets):
     with running(tmp_path) as daemon:
         daemon.link().close()

@@ -164,6 +164,7 @@ def test_a_daemon_that_nobody_asks_ends_unless_an_editor_holds_it(tmp_path):
         assert not daemon.at.address.exists()
 
 
+@pytest.mark.slow
 def test_over_the_ceiling_of_memory_a_worker_forgets_and_then_another_takes_its_place(tmp_path):
     with running(tmp_path, BUILDTOOL_DAEMON_BYTES=1) as daemon:
         assert daemon.ask(BOARDS)
@@ -174,6 +175,7 @@ def test_over_the_ceiling_of_memory_a_worker_forgets_and_then_another_takes_its_
         assert daemon.counts()["crashes"] == 0
 
 
+@pytest.mark.slow
 def test_a_worker_that_found_no_memory_answers_no_other_request(tmp_path):
     """CPython 3.11 may free a function that is in use where a call finds no memory."""
     with running(tmp_path) as daemon:
@@ -231,6 +233,7 @@ def test_the_last_words_of_a_daemon_that_dies_at_its_start_reach_the_client(tmp_
             upkeep.daemon_command("start")
 
 
+@pytest.mark.slow
 def test_a_client_of_another_version_or_of_other_code_answers_itself(tmp_path, monkeypatch):
     with running(tmp_path) as daemon:
         daemon.link().close()
@@ -245,6 +248,7 @@ def test_a_client_of_another_version_or_of_other_code_answers_itself(tmp_path, m
         assert daemon.ask(BOARDS)
 
 
+@pytest.mark.slow
 def test_a_daemon_of_older_code_ends_when_a_newer_one_starts_and_leaves_nothing(tmp_path):
     with running(tmp_path) as daemon:
         daemon.link().close()

@@ -121,6 +121,7 @@ def test_a_golden_input_of_a_file_has_litert_s_output(tmp_path: Path) -> None:
     assert caught.value.path == str(tmp_path / "golden.npy")
 
 
+@pytest.mark.slow
 def test_golden_inputs_that_cannot_be_are_refused(tmp_path: Path) -> None:
     (tmp_path / "pair.tflite").write_bytes(write_model(pair(1)))
     np.save(tmp_path / "golden.npy", np.zeros((1, 6, 5, 4), np.int8))

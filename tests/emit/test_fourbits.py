@@ -17,6 +17,7 @@ from buildtool.graph.types import Graph
 from buildtool.plan.search.front import Settings
 
 
+@pytest.mark.slow
 @given(
     sixteens=st.integers(1, 300),
     share=st.sampled_from([0.0, 0.02, 0.5, 1.0]),

@@ -21,6 +21,7 @@ def image_of(graph, **options):
     return weight_image(graph, TARGET.kernels_by_name(plan(graph, TARGET, **options).kernels))
 
 
+@pytest.mark.slow
 def test_the_header_says_what_follows():
     graph = rewrite(every_operator())
     image = weight_image(graph, TARGET.kernels_by_name(plan(graph, TARGET).kernels))

@@ -36,6 +36,7 @@ def files(model: bytes, folder, options: dict[str, str]) -> dict[str, bytes]:
     return handle({"kind": "emit", "model": str(path), "board": "cortex-m55", "options": options})["files"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "mode"), CASES, ids=[name for name, _ in CASES])
 def test_other_weights_scales_and_names_change_the_image_alone(name, mode, tmp_path) -> None:
     graph = network(name)

@@ -191,6 +191,7 @@ def check_image(job: Job, runs: list[Run]) -> None:
         assert left == [[array.tobytes() for array in given] for given in job.inputs]
 
 
+@slow
 @pytest.mark.parametrize(
     ("strategy", "most", "count", "blocks"),
     [
@@ -317,6 +318,7 @@ def _boxes(channels_first, anchors):
     return net.graph([net.concat([middle, net.elementwise(OpKind.SUB, high, low)], axis)])
 
 
+@slow
 def test_operators_whose_first_operand_is_a_constant_in_streamed_plans(tmp_path):
     anchors = [(False, (1, 16, 2)), (True, (1, 2, 16)), (False, (16, 1)), (True, (2, 1))]
     ram = PlanOptions(objective="ram")

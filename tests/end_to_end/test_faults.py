@@ -71,6 +71,7 @@ def _positions(made, kind):
     return [i for i, op in enumerate(made.graph.ops) if op.kind is kind]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("nth", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in (-1,))])
 def test_one_weight_s_sign_is_seen(monkeypatch, made, nth):
     position = _positions(made, OpKind.CONV_2D)[nth]
@@ -95,6 +96,7 @@ def test_a_damaged_image_is_refused_by_the_firmware(monkeypatch):
         handle(REQUEST)
 
 
+@pytest.mark.slow
 def test_a_kernel_that_is_off_by_one_is_seen(monkeypatch, made, tmp_path):
     shutil.copytree(kernels_root(), tmp_path / "kernels")
     monkeypatch.setattr(Target, "source", lambda target, name: tmp_path / "kernels" / name)
@@ -131,6 +133,7 @@ def test_two_buffers_in_one_place_are_seen(monkeypatch):
     assert answer["first_difference"]["elements"] > 1
 
 
+@pytest.mark.slow
 def test_a_write_beyond_the_arena_is_seen(monkeypatch):
     """The arena declared smaller than the buffers in it."""
 

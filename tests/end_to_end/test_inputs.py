@@ -42,6 +42,7 @@ def _int8(shape=SHAPE, seed=4):
     return np.random.default_rng(seed).integers(-128, 128, shape).astype(np.int8)
 
 
+@pytest.mark.slow
 def test_quantised_values_are_taken_as_they_are(save, graph):
     values = _int8()
     ((taken,),) = from_file(graph, save(values))
@@ -102,6 +103,7 @@ def test_another_array_is_refused(save, graph, array, says):
     assert caught.value.path.endswith("input.npy")
 
 
+@pytest.mark.slow
 def test_a_file_that_is_no_array_is_refused(tmp_path):
     for name, data in (("empty.npy", b""), ("text.npy", b"1 2 3"), ("cut.npy", b"\x93NUMPY\x01\x00")):
         (tmp_path / name).write_bytes(data)

@@ -30,6 +30,7 @@ def exact(answer, tensors):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "seed", [3, pytest.param(5, marks=pytest.mark.slow), pytest.param(14, marks=pytest.mark.slow)]
 )
@@ -54,6 +55,7 @@ def test_a_keyword_spotter_is_exact_on_boards_over_three_windows_and_a_reset(boa
     assert exact(answer, 30) and (answer["inputs"], answer["resets"]) == (100, 1)
 
 
+@pytest.mark.slow
 def test_the_limit_on_memory_includes_what_is_kept():
     model = as_file(SERIES["causal"]().graph)
     plan = ask("plan", model, 2, "cortex-m4", {"ram": 1200})
@@ -66,6 +68,7 @@ def test_the_limit_on_memory_includes_what_is_kept():
     assert plan["arena_bytes"] + plan["state_bytes"] == least
 
 
+@pytest.mark.slow
 def test_the_limit_on_work_is_that_of_a_hop():
     model = as_file(SERIES["causal"]().graph)
     plan = ask("plan", model, 1, "cortex-m4", {"max_f": 0.02, "objective": "ram"})
@@ -86,6 +89,7 @@ def test_the_front_has_choices_of_what_is_kept():
     assert [one["f"] for one in points] == sorted((one["f"] for one in points), reverse=True)
 
 
+@pytest.mark.slow
 def test_a_signal_has_plans_with_moments_as_columns_for_speed_and_as_rows_for_memory():
     model = as_file(SERIES["samples"]().graph)
     points = ask("front", model, 320, "cortex-m55")["points"]
@@ -107,6 +111,7 @@ def test_moments_as_columns_are_exact_on_boards(board):
     assert exact(answer, 20) and (answer["inputs"], answer["resets"]) == (100, 1)
 
 
+@pytest.mark.slow
 def test_recordings_are_cut_into_hops_and_the_last_one_counts(tmp_path, capsys):
     draw = np.random.default_rng(4)
     data = tmp_path / "heard.npz"
@@ -118,6 +123,7 @@ def test_recordings_are_cut_into_hops_and_the_last_one_counts(tmp_path, capsys):
     assert answer["accuracy"]["reference"]["inputs"] == 2
 
 
+@pytest.mark.slow
 def test_a_locked_plan_keeps_what_it_kept(tmp_path, capsys):
     plan = tmp_path / "ds_cnn.plan.json"
     asked = ["--board", "host", "--hop", "2", "--ram", "9500", "--out", str(plan), "--json"]
@@ -136,6 +142,7 @@ def test_a_locked_plan_keeps_what_it_kept(tmp_path, capsys):
     assert "the plan is for another network" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_weights_are_stored_once_though_operators_run_twice():
     alone = handle({"kind": "plan", "model": "ds_cnn", "board": "cortex-m4"})
     assert ask("plan", "ds_cnn", 2, "cortex-m4")["flash_bytes"] <= alone["flash_bytes"] + 256

@@ -220,6 +220,7 @@ def test_the_lx106_s_kernels_take_seven_tenths_of_the_plain_ones_instructions_at
 TFLM = 190_000  # bytes of the same network's code with TensorFlow Lite Micro and CMSIS-NN
 
 
+@slow
 def test_a_mobilenets_code_is_a_quarter_of_an_interpreters():
     request = {"kind": "build", "model": "mobilenetv1_025_96", "board": "cortex-m4"}
     answer = handle({**request, "options": LAYERWISE})

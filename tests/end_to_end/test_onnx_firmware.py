@@ -105,6 +105,7 @@ def test_what_no_tflite_file_has_equals_the_executor(name, board, tensors):
     assert "numpy" in caught.value.hint
 
 
+@pytest.mark.slow
 def test_a_float_network_with_erf_is_exact(tmp_path):
     net = Qdq((1, 3, 9, 7), opset=20)
     net.nodes.clear()

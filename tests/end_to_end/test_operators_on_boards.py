@@ -119,6 +119,7 @@ def test_a_network_of_uint8(tmp_path):
     assert answer["output_values"] > 5
 
 
+@slow
 @pytest.mark.parametrize(
     ("make", "board"),
     [

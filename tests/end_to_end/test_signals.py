@@ -13,6 +13,7 @@ from buildtool.zoo.drawn_series import SERIES
 LEAST = {"image": "stream", "objective": "ram"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("board", "samples"),
     [
@@ -40,6 +41,7 @@ def test_a_signal_in_hops_equals_whole_windows(board, tmp_path):
     validated(model, board, {"hop": 320}, inputs=hops)
 
 
+@pytest.mark.slow
 def test_signals_are_turned_only_where_that_pays(tmp_path, capsys):
     model, plan = file_of(speech(), tmp_path), tmp_path / "net.plan.json"
     asked = {"kind": "plan", "model": model, "board": "cortex-m55"}

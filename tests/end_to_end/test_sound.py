@@ -37,6 +37,7 @@ def test_every_operator_on_inputs_of_all_magnitudes(board, tmp_path):
         assert answer["inputs"] == 16 and not answer["reference"]["inputs_by_own_executor"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("board", BOARDS[:2])
 def test_a_front_end_over_hundreds_of_windows(board, tmp_path):
     needs_package("tflite_micro")

@@ -68,6 +68,7 @@ def test_a_keyword_spotter_goes_the_whole_road_on_an_emulated_core(tmp_path, cap
     assert answer["state_bytes"] == 48 + 64 + 32  # 6x6, 5x2x5 and 7x1x4, each a multiple of 16
 
 
+@pytest.mark.slow
 def test_inputs_of_a_data_set_stand_by_themselves_unless_they_are_said_to_be_a_sequence(
     tmp_path, capsys, monkeypatch
 ):

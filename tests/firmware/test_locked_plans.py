@@ -37,6 +37,7 @@ def by_plan(data, kind="emit", **more):
     return handle({**request, **more})
 
 
+@pytest.mark.slow
 def test_a_plan_that_removes_channels_serves_weights_that_need_none_of_them(tmp_path):
     model = {"name": "thin.tflite", "data": thin_model(NET)}
     plan = handle({"kind": "plan", "model": model, "board": "host"})["locked"]

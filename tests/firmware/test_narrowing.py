@@ -67,6 +67,7 @@ def test_the_choice_that_saves_enough_has_the_least_cost(pairs, excess):
         assert chosen == choices
 
 
+@pytest.mark.slow
 def test_a_limit_narrows_as_much_as_it_requires():
     model = file(narrow_network())
     before, least = asked("plan", model), asked("plan", model, FLASH)
@@ -93,6 +94,7 @@ def int4_file(seed):
     return {"name": "four.tflite", "data": sheet.bytes([x], [y])}
 
 
+@pytest.mark.slow
 def test_what_serves_all_weights_of_a_structure_counts_on_files_of_int4_alone():
     every = {**FLASH, "simplify": "structure"}
     assert narrowed(file(narrow_network()), every) == ()
@@ -132,6 +134,7 @@ def test_marks_that_a_network_cannot_have_are_refused(change):
         asked("emit", file(narrow_network()), plan={"name": "net.plan", "data": json.dumps(content).encode()})
 
 
+@pytest.mark.slow
 def test_a_convolution_whose_output_is_sliced_needs_no_more_flash_than_it_may():
     """With a byte for each weight, it becomes one convolution for each slice, which needs less RAM."""
     net = NetBuilder(1)

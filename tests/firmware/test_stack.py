@@ -144,6 +144,7 @@ def test_the_header_gives_no_less_than_the_linked_code_takes_and_the_build_says_
     assert handle({"kind": "sizes", "board": "cortex-m4", "elf": elf})["stacks"] == [stack]
 
 
+@pytest.mark.slow
 def test_firmware_that_may_take_more_stack_than_there_is_is_neither_built_nor_run(tmp_path):
     board = own_board(tmp_path, "stack_bytes = 256")
     for kind in ("build", "profile"):
@@ -152,6 +153,7 @@ def test_firmware_that_may_take_more_stack_than_there_is_is_neither_built_nor_ru
         assert any("stack_bytes" in hint.text for hint in refused.value.hints)
 
 
+@pytest.mark.slow
 def test_weights_that_look_like_addresses_of_functions_call_nothing():
     """Biases are small numbers. So are addresses where the flash begins at 0."""
     answer = handle({"kind": "build", "model": "ds_cnn", "board": "cortex-m4"})

@@ -46,6 +46,7 @@ def test_each_image_has_the_bits_that_litert_computes_in_the_batch():
     assert len(np.unique(together, axis=0)) == 3
 
 
+@pytest.mark.slow
 def test_a_streamed_batch_runs_once_per_image(tmp_path):
     file = file_of(network(), tmp_path)
     answer, alone = (

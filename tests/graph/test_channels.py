@@ -46,6 +46,7 @@ def check_what_remains(graph, seed, multiple):
         assert_equal(graph, narrow, kept, inputs)
 
 
+@pytest.mark.slow
 @given(graph=networks, seed=st.integers(0, 1 << 30), multiple=st.sampled_from([1, 1, 2, 4]))
 def test_what_remains_is_equal_and_within_its_bounds(graph, seed, multiple):
     check_what_remains(graph, seed, multiple)

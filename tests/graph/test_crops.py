@@ -56,6 +56,7 @@ def crops(rng):
     return net.graph(outs)
 
 
+@pytest.mark.slow
 def test_folded_crops_equal_litert():
     folded = 0
     for seed in range(150):

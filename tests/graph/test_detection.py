@@ -60,6 +60,7 @@ def few_levels(values, levels):
     return values & np.int8(-(256 // levels) if levels > 2 else -128)
 
 
+@pytest.mark.slow
 @EXAMPLES
 @given(graph=detections(), seed=seeds, pattern=patterns, levels=st.sampled_from((2, 8, 256)))
 def test_detections_equal_litert(graph, seed, pattern, levels):
@@ -225,6 +226,7 @@ def test_firmware_of_an_ssd_equals_litert(tmp_path):
         validated(file_of(ssd(seed, **changed), tmp_path), "cortex-m4", options, inputs=3)
 
 
+@pytest.mark.slow
 def test_firmware_may_have_some_of_the_outputs(tmp_path):
     whole = ssd(4)
     data = write_model(whole)

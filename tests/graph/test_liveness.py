@@ -29,6 +29,7 @@ def _lives(graph):
     return lives
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=60)
 @given(graphs())
 def test_ranges_are_those_of_the_definition(graph):

@@ -295,6 +295,7 @@ def _mutate_attribute(node, rng):
         attribute.type = rng.randrange(12)
 
 
+@pytest.mark.slow
 def test_operators_without_end():
     """7000 activations in a row, each with a reshape, are quantised only at the end."""
     net = Qdq((1, 12))

@@ -47,6 +47,7 @@ def padded_pools(draw):
     return net.graph(outs)
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=150)
 @given(graph=padded_pools(), seed=seeds, pattern=patterns)
 def test_folded_pads_equal_litert(graph, seed, pattern):
@@ -106,6 +107,7 @@ def stem(builder, value):
     return net.graph(outs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"strategy": "layerwise"}, {"objective": "ram", "image": "stream"}])
 @pytest.mark.parametrize("builder", [NetBuilder, WideNetBuilder])
 def test_firmware_equals_litert(tmp_path, builder, options):

@@ -166,6 +166,7 @@ def chains(draw):
     return tuple(shape), moves
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(chain=chains())
 def test_moves_in_a_row_are_at_most_one_transposition_where_reshapes_divide_dimensions(chain):

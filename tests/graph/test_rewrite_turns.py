@@ -38,6 +38,7 @@ def turned(source: Graph, seed: int = 0) -> Graph:
     return graph
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 9999))
 def test_turned_networks_equal_litert(seed):

@@ -118,6 +118,7 @@ def after(text, depth, saved):
     return depth, {name: at for name, at in saved.items() if at >= -depth}
 
 
+@pytest.mark.slow
 def test_protected_branches_arrive_at_landings(tmp_path):
     """With branch protection each function begins with BTI, and so does each target of a computed jump."""
     for source in sources():
@@ -127,6 +128,7 @@ def test_protected_branches_arrive_at_landings(tmp_path):
         assert "bti" not in str(functions(assemble(needs_tool("clang"), CPU, source, tmp_path)))
 
 
+@pytest.mark.slow
 def test_kernels_run_with_protected_branches(tmp_path):
     """The emulator takes BTI for a hint; so this shows that computed jumps find their places."""
     board = tmp_path / "protected.toml"

@@ -156,6 +156,7 @@ def conv_scratch(library, board="cortex-m55"):
     return scratch_bytes(select(target, graph, graph.ops[0]), graph, graph.ops[0]), planning_digest(target)
 
 
+@pytest.mark.slow
 def test_a_version_that_wants_more_gets_more_and_is_another_target(tmp_path):
     """Version 6 of the library rounds the taps up to a multiple of 16, version 5 to one of 8."""
     unchanged = conv_scratch(STAND_IN)

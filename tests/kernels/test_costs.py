@@ -64,6 +64,7 @@ def check(board, model, options, within=None):
     assert cost == pytest.approx(answer["instructions"], rel=within or WITHIN)
 
 
+@slow
 @pytest.mark.parametrize(
     ("board", "model"),
     [

@@ -73,6 +73,7 @@ SIDES = st.floats(-1e30, 1e30) | st.floats(-4, 4) | st.integers(-(2**54), 2**54)
 NORMAL = SIDES.filter(lambda value: value == 0 or abs(value) > 1e-290)
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=400)
 @given(a=NORMAL, b=NORMAL, shift=st.integers(-60, 60))
 def test_sums_and_products_are_those_of_doubles(doubles, a, b, shift):
@@ -86,6 +87,7 @@ def test_sums_and_products_are_those_of_doubles(doubles, a, b, shift):
             assert same(doubles("product", bits_of(a), bits_of(other)), result)
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=400)
 @given(
     single=st.floats(width=32, allow_nan=False, allow_infinity=False),
@@ -129,6 +131,7 @@ def run(graph, boxes, scores):
     return [one[:-4].reshape(shape) for one, shape in zip(outputs, shapes, strict=True)]
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=80)
 @given(seed=st.integers(0, 1 << 30), levels=st.sampled_from((2, 8, 256)))
 def test_the_kernel_equals_the_reference_and_stays_in_its_memory(seed, levels):

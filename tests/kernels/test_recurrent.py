@@ -84,6 +84,7 @@ for folder in sys.argv[1:]:
 """
 
 
+@pytest.mark.slow
 def test_an_lstm_of_int16_equals_tensorflow_lite_micro_s(tmp_path):
     needs_package("tflite_micro")
     right = {}

@@ -69,6 +69,7 @@ class Space:
     hand_offs: tuple[int, ...] = (1, 4, 8)
     most_operators: int = 10
     most_repetition: float = 6.0
+    most_with_edges: int = 3
 
     @contextlib.contextmanager
     def searched(self) -> Iterator[None]:
@@ -243,19 +244,20 @@ class Twin:
         for p in ops[1:]:
             stride *= axes(self.graph, self.graph.ops[p])[1].stride
         once = sum(op_macs(self.graph, self.graph.ops[p]) for p in ops)
-        groups, least = [], dict[int, int]()  # hand-off -> work
+        groups, least = [], dict[tuple[Scheme, int], int]()  # scheme and hand-off -> work
         for step in self.space.steps:
             if step > 1 and step >= 2 * height:
                 break
             pixels = sorted({max(1, n // stride) for n in self.space.hand_offs})
             hand_offs = (Group(ops, Scheme.H_CACHED, step, n) for n in pixels if n < width)
-            for group in (Group(ops, Scheme.HALO, step, 0), *hand_offs):
+            even = [Group(ops, Scheme.HALO, step, 0), *hand_offs]
+            for group in (*even, *self._with_edges(even, first)):
                 work = self.work(Region((group,)), first)
                 if work > self.space.most_repetition * once:
                     continue
-                if frugal and work >= least.get(group.hand_off, work + 1):
+                if frugal and work >= least.get((group.scheme, group.hand_off), work + 1):
                     continue
-                least[group.hand_off] = work
+                least[group.scheme, group.hand_off] = work
                 groups.append(group)
         if self._keeps_rows(first, stop):
             pixels = sorted({max(1, n // stride) for n in self.space.hand_offs})
@@ -263,6 +265,16 @@ class Twin:
             schemes = [Scheme.BANDS] if any(axis.pad < 0 for axis in inner) else [Scheme.BANDS, Scheme.SWAPS]
             groups += [Group(ops, scheme, 1, n) for scheme in schemes for n in pixels if n < width]
         return tuple(groups)
+
+    def _with_edges(self, groups: list[Group], first: int) -> Iterator[Group]:
+        """Yields groups in longer steps at the edges, where that saves work and is not one step."""
+        across = [axes(self.graph, self.graph.ops[p])[1] for p in groups[0].ops[1:]]
+        for group in groups if all(axis.kernel >= axis.stride for axis in across) else ():
+            if group.hand_off and group.rows_per_step <= self.space.most_with_edges:
+                edges = Region((dataclasses.replace(group, scheme=Scheme.EDGES),))
+                steps = sum(advance.group >= 0 for advance in self.run(edges).advances)
+                if steps > 1 and self.work(edges, first) < self.work(Region((group,)), first):
+                    yield edges.groups[0]
 
     def _keeps_rows(self, first: int, stop: int) -> bool:
         """Whether operators in a row, which read nothing else by rows, share rows between their steps."""

@@ -1,6 +1,7 @@
 """A region's steps by definition: rows are pulled from its end, one object per step.
 
     steps(region, graph, image)     # must equal schedule.schedule
+    describes(timeline, steps)      # asserts what a timeline says of its steps
 
 `distance` computes from such steps how far a region's output may lie over a tensor that it reads.
 """
@@ -24,6 +25,20 @@ def steps(region: Region, graph, image: str = "overwritable") -> list[Step]:
     return list(
         _run_streamed(region, graph, image) if region.is_streamed else _run_alone(region, graph, image)
     )
+
+
+def describes(timeline, steps):
+    """Asserts that lives, columns and pixels are those of a walk through the steps."""
+    for op in {step.op for step in steps}:
+        mine = [number for number, step in enumerate(steps) if step.op == op]
+        assert (timeline.lives[op].first, timeline.lives[op].last) == (mine[0], mine[-1])
+        assert timeline.columns[op] == max(steps[n].x1 - steps[n].x0 for n in mine)
+        area = sum((steps[n].y1 - steps[n].y0) * (steps[n].x1 - steps[n].x0) for n in mine)
+        own = [run.activities[op] for run in timeline.runs if op in run.activities]
+        assert sum(activity.pixels for activity in own) == area
+    for number in {0, len(steps) // 2, len(steps) - 1} if steps else ():  # none: all operators are aliases
+        index = timeline.region_at(number)
+        assert timeline.starts[index] <= number < timeline.starts[index + 1]
 
 
 def _run_alone(region: Region, graph, image: str) -> Iterator[Step]:
@@ -60,7 +75,8 @@ def _run_streamed(region: Region, graph, image: str) -> Iterator[Step]:
                     yield Step(group.ops[lane], y0, y1, 0, columns(graph, graph.ops[group.ops[lane]]))
                 rows[index] = progress[index].made[-1]
                 continue
-            y0, y1 = rows[index], min(rows[index] + group.rows_per_step, link.height)
+            y0 = rows[index]
+            y1 = _step_end(group, graph, y0, link.height)
             yield from pull(index - 1, max(0, min(link.input_height, link.axis.high(y1))))
             spans = rows_made(group, graph, y0, y1)
             for place, x0, x1 in calls[index]:
@@ -70,6 +86,33 @@ def _run_streamed(region: Region, graph, image: str) -> Iterator[Step]:
     if region.ops[0] != source.first or row_inputs(graph, graph.ops[source.first]) != (source.tensor,):
         yield from pull(-1, tall)
     yield from pull(len(chain) - 1, chain[-1].height)
+
+
+def _step_end(group, graph, y0: int, height: int) -> int:
+    """Returns one past the last row of a step. At edges it may read as many rows as away from them."""
+    y1 = min(y0 + group.rows_per_step, height)
+    if group.scheme is Scheme.EDGES:
+        most = len(_inner_rows(group, graph, range(group.rows_per_step)))
+        size = graph.tensors[graph.ops[group.ops[0]].outputs[0]].nhwc[1]
+        rest = range(y0, height)  # it reads at least half as many rows as it has
+        if len(rest) <= 2 * most and sum(n < size for n in _inner_rows(group, graph, rest)) <= most:
+            return height
+        while not y0 and sum(n >= 0 for n in _inner_rows(group, graph, range(y1 + 1))) <= most:
+            y1 += 1
+        return min(y1, height)
+    return y1
+
+
+def _inner_rows(group, graph, made: range) -> range:
+    """Returns the rows of a group's first inner tensor, padding included, that rows of its output need."""
+    needed = {graph.ops[group.ops[-1]].outputs[0]: set(made)}
+    for op in (graph.ops[position] for position in reversed(group.ops[1:])):
+        axis, _ = axes(graph, op)
+        read = {n for q in needed[op.outputs[0]] for n in range(axis.low(q), axis.low(q) + axis.kernel)}
+        for t in row_inputs(graph, op):
+            needed[t] = needed.get(t, set()) | read
+    first = needed[graph.ops[group.ops[0]].outputs[0]]
+    return range(min(first), max(first) + 1)
 
 
 def rows_made(group, graph, y0: int, y1: int) -> dict[int, tuple[int, int]]:

@@ -41,6 +41,7 @@ def test_a_plan_survives_its_bytes(graph):
 GOOD = to_bytes(plan(residual_net(), make_target()))
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=300)
 @given(st.data())
 def test_damaged_bytes_are_refused_or_another_plan_in_canonical_form(data):

@@ -98,6 +98,7 @@ def emitted(graph, target, image):
     return {name: data.decode() for name, data in files.items() if not name.endswith(".bin")}, plan
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=15)
 @given(graph=small_networks(), seed=SEEDS)
 def test_the_emitted_c_is_the_same_but_for_names(graph, seed):
@@ -114,6 +115,7 @@ def test_the_emitted_c_is_the_same_but_for_names(graph, seed):
     assert weight_image(same_names, kernels).layout == weight_image(graph, kernels).layout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("spec", "image"), [("ds_cnn", "stream"), ("resnet8", "overwritable")])
 def test_every_reader_and_builder_leads_to_the_same_plan(spec, image):
     """Networks from the zoo's builder, a .tflite file, one with other numbers and weights, an .onnx file."""

@@ -44,6 +44,7 @@ def outcome(prepared, budget):
         return data, work.ended, work.left
 
 
+@pytest.mark.slow
 def test_a_budget_that_ends_leaves_a_plan_that_is_not_proven_least(monkeypatch):
     graph = joined(24)
     prepared = problem(graph, "cortex-m4", Session())
@@ -75,6 +76,7 @@ def test_answers_say_that_the_budget_has_ended(monkeypatch):
     assert "these plans are not proven to be the smallest" in " ".join(front_report.text(answer).split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("board", ["cortex-m4", "xcore"])
 def test_a_budget_ends_at_the_same_place_whatever_the_session_remembers(board):
     graph = joined(6)

@@ -46,6 +46,7 @@ def nothing_ran(folder: Path) -> bool:
     return not list(folder.rglob("ran"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("word", ["-h", "-n"])
 def test_a_name_is_not_python(tmp_path: Path, word: str) -> None:
     folder = with_tools(tmp_path / "project")

@@ -55,6 +55,7 @@ def write(folder: Path, script: str) -> int:
 
 
 # SCons itself reports one that the tool finds at once, one of the service, and one of SCons's own.
+@pytest.mark.slow
 @pytest.mark.parametrize(("script", "expected"), [AT_READ_TIME[at] for at in (3, 11, -1)])
 def test_an_error_while_scons_reads_ends_at_the_users_line(
     tmp_path: Path, script: str, expected: str

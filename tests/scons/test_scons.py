@@ -77,6 +77,7 @@ MISTAKES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("word", "said"), MISTAKES)
 def test_mistakes_are_errors_with_suggestions(project: Project, word: str, said: str) -> None:
     words = [word] if word.startswith("board=") else ["board=cortex-m4", word]

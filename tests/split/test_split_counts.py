@@ -39,6 +39,7 @@ assert "keras" not in sys.modules
 """
 
 
+@pytest.mark.slow
 def test_the_benchmark_prints_the_published_counts_without_importing_keras():
     process = subprocess.run(
         [sys.executable, "-c", PRINTS], cwd=ROOT, capture_output=True, text=True, check=True

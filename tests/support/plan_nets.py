@@ -170,7 +170,7 @@ def any_group(draw, graph, ops):
         return Group(ops, Scheme.OPERATOR, step, draw(st.sampled_from([0, 1, 3])))
     if draw(st.booleans()):
         return Group(ops, Scheme.HALO, step, 0)
-    schemes = [Scheme.H_CACHED] if bands_objection(graph, ops) else [Scheme.BANDS, Scheme.H_CACHED]
+    schemes = [Scheme.EDGES, Scheme.H_CACHED, *([] if bands_objection(graph, ops) else [Scheme.BANDS])]
     return Group(ops, draw(st.sampled_from(schemes)), step, draw(st.integers(1, 4)))
 
 

@@ -43,6 +43,7 @@ def test_a_write_outside_the_arena_is_detected(board, tool):
             run(board, probe(board, tool), one_set("echo"), one_set("touch", at))
 
 
+@pytest.mark.slow
 def test_a_sanitizer_sees_a_write_outside_the_arena():
     elf = probe("host", "gcc", "-fsanitize=address")
     with pytest.raises(ToolError, match="use-after-poison"):

@@ -136,6 +136,7 @@ def built_and_not_run(name, tool, machine, sections):
         plugin(board).run(board, elf, RunRequest({}, ()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("base", "kernel"), [("cortex-m55", "conv2d_mve"), pytest.param("qemu-virt-rv32", "conv2d_riscv")]
 )

@@ -249,6 +249,7 @@ def test_vx4_is_scalar_risc_v_code_in_an_emulator():
     assert "xm.* instructions are not used" in answer["note"] and "nominal" in answer["note"]
 
 
+@slow
 @pytest.mark.parametrize(
     "segments", [pytest.param(s, marks=[] if s.startswith("0-14") else [slow]) for s in XCORE_OPT]
 )

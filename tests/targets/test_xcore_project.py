@@ -53,6 +53,7 @@ def calls(built, tmp_path_factory):
     return recorded(stubs)
 
 
+@pytest.mark.slow
 def test_without_xtc_everything_up_to_the_compiler_is_made_and_the_level_says_so(built):
     answer, folder = built
     assert (answer["level"], answer["level_text"]) == ("simulator", "simulator, ours")
@@ -83,6 +84,7 @@ def test_the_image_lies_in_the_chips_memories(built):
     assert any(part["file"].endswith("nn_vpu_pixels.o") for part in parts)
 
 
+@pytest.mark.slow
 def test_without_clangs_back_end_the_vector_unit_is_a_model(tmp_path, monkeypatch):
     clang = find_clang().path
     program = tmp_path / "clang"
@@ -97,6 +99,7 @@ def test_without_clangs_back_end_the_vector_unit_is_a_model(tmp_path, monkeypatc
     assert error.value.hints[-1].settings == (("toolchain", "clang"),)
 
 
+@pytest.mark.slow
 def test_an_arena_beside_the_tiles_ram_is_in_a_model(tmp_path):
     """The runner would place it in the tile's RAM, where a large one does not fit."""
     board = tmp_path / "lpddr.toml"
@@ -113,6 +116,7 @@ def test_an_arena_beside_the_tiles_ram_is_in_a_model(tmp_path):
     assert error.value.hints[-1].settings == (("toolchain", "clang"),)
 
 
+@pytest.mark.slow
 def test_debuggers_and_sanitizers_get_programs_of_this_machine():
     for more in ({"kind": "debug"}, {"kind": "validate", "sanitize": True}):
         answer = handle({**REQUEST, **more})

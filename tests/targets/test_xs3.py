@@ -354,6 +354,7 @@ def test_a_network_runs_as_the_chips_code(model, tmp_path):
     assert executed["issues"]["vpu"] > 4_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", ["-O0", "-O2"])
 def test_compiled_programs_compute_as_on_this_machine(level):
     assert xs3_programs.differences(42, level, count=5, inputs=2) == []

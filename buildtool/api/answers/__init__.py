@@ -1,1 +1,1 @@
-"""The answers to requests: analysis, plans, fronts, reports, builds, lists, networks without a board."""
+"""The answers to requests: each file has the handlers of some kinds, or a part of their answers."""

@@ -37,7 +37,7 @@ DETAILED = 2  # cures or a smaller plan are computed for up to this number of bo
 
 
 def analysis(request: Analyze, session: Session) -> answers.AnalysisAnswer:
-    """The answer to an `analyze` request: the network, then a verdict for each board."""
+    """Returns the answer to an `analyze` request: the network, then a verdict for each board."""
     boards = request.boards or tuple(board_names())
     choices = [replace(request.target, board=board) for board in boards]
     for choice in choices:
@@ -86,9 +86,9 @@ def _describe_interface(graph: Graph, index: int) -> answers.Interface:
 def _make_verdict(
     network: Network, choice: TargetChoice, request: Analyze, session: Session
 ) -> answers.Verdict | answers.NoPlan:
-    """Returns the verdict on a board.
+    """Returns the verdict on a board: whether the network fits.
 
-    The firmware of a board that the request names is counted exactly. For other boards an upper limit may
+    The firmware is counted exactly for a board that the request names. For other boards an upper limit may
     suffice. If the request names at most DETAILED boards, their verdicts have cures or a smaller plan.
     """
     target, name = load_target(choice, session), network.model.name
@@ -99,7 +99,7 @@ def _make_verdict(
         is_prepared = True
         fitting = fit(prepared, name, exactly=is_named)
     except BuildtoolError as error:
-        # For a named board, an option without effect there is an error: max_ms, where costs are not times.
+        # Only for a named board an option without effect is an error, such as max_ms if costs are not times.
         if not is_prepared and (is_named or not isinstance(error, UsageError)):
             raise
         return {"board": board, "title": title, "fits": False, "error": to_data(error)}
@@ -116,7 +116,11 @@ def verdict_of(
     smaller: tuple[Settings, Fitting] | None = None,
     smallest: tuple[Settings, Fitting] | None = None,
 ) -> answers.Verdict:
-    """Returns the verdict on a plan, with cures, and with the next smaller and the smallest plan."""
+    """Returns the verdict on a plan.
+
+    `helping` are settings with which it fits; `smaller` and `smallest` are the next smaller and the smallest
+    plan, with the settings that make them.
+    """
     plan, graph, target, stack = fitting.plan, fitting.graph, fitting.prepared.target, fitting.count.stack
     at = binding(plan, graph, fitting.prepared.session)
     # the fullest memory or limit, relative to its size, or the stack where only the stack is too small
@@ -158,7 +162,7 @@ def verdict_of(
 
 
 def _floats(fitting: Fitting) -> FloatWork | None:
-    """Returns what the plan's operators of float32 cost; None if there are none."""
+    """Returns what the plan's operators of float32 cost; None if it has no such operators."""
     plan, graph, target = fitting.plan, fitting.graph, fitting.prepared.target
     if not float_operators(graph):
         return None
@@ -198,9 +202,10 @@ def _describe_cure(settings: Settings, cured: Fitting, original: Fitting) -> ans
 
 
 def _list_advice(fitting: Fitting, position: int, helping: Sequence[Cured]) -> list[Hint]:
-    """Returns hints besides the cures.
+    """Returns hints that are not settings.
 
     They are about the board's file and the network, and, if there are no cures, about other boards.
+    `position` is the operator with the most live bytes (-1: none).
     """
     board, advice = fitting.prepared.target.board, list[Hint]()
     if fitting.stack_excess:

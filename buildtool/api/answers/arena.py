@@ -1,4 +1,4 @@
-"""Exact solutions of arena problems, from files, and from networks for TensorFlow Lite Micro."""
+"""Placements for arena problems: of files, and of networks for TensorFlow Lite Micro."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ COMMON_ITEMS = 256
 
 
 def arena(request: Arena, session: Session) -> ArenaAnswer:
-    """Returns the lowest placement that was found, or any placement within a given capacity.
+    """Returns the lowest placement that was found, or the first one within a given capacity.
 
-    `files` has the problem's table with the offsets of the placement.
+    `files` of the answer has the problem's table with the offsets of the placement.
     """
     path, name, capacity = request.file.path, Path(request.file.path).name, request.capacity
     table = read_problem(request.file.read("the problem", MOST_BYTES), path=path)
@@ -48,12 +48,14 @@ def arena(request: Arena, session: Session) -> ArenaAnswer:
 
 
 def common_budget(items: int) -> int:
-    """Returns a number of search nodes that takes about the same time for any number of buffers."""
+    """Returns the number of search nodes that takes about the same time for any number of buffers,
+    `items`.
+    """
     return COMMON_NODES * COMMON_ITEMS // max(COMMON_ITEMS, items)
 
 
 def tflm(request: Tflm, session: Session) -> TflmAnswer:
-    """The model's file, with arena offsets for TensorFlow Lite Micro in its metadata."""
+    """Returns the model's file with arena offsets for TensorFlow Lite Micro in its metadata."""
     from buildtool.plan.models import load_model, tflite_file
     from buildtool.plan.others.tflm import write_plan_into_file
 

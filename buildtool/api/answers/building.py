@@ -23,7 +23,10 @@ _MOST_KEY_BYTES = 1 << 16
 
 
 def sources_of(request: Emit | Build | Bundle, session: Session) -> tuple[Planned, Sources, dict[str, bytes]]:
-    """Returns a plan that fits, its emitted sources, and all files: sources, the arena's map, the plan."""
+    """Returns a plan that fits, its emitted sources, and the contents of all emitted files by name.
+
+    The files are the sources, the map of the arena and the plan.
+    """
     from buildtool.firmware.firmware import arena_map
     from buildtool.firmware.golden import make_checks, refuse_guards
     from buildtool.firmware.planned import emit_sources, plan_or_read, refuse_unless_fits
@@ -40,7 +43,10 @@ def sources_of(request: Emit | Build | Bundle, session: Session) -> tuple[Planne
 
 
 def needs(planned: Planned, sources: Sources) -> NetworkNeeds:
-    """What a network needs with its plan: memory, flash, and work over its own work."""
+    """Returns what a planned network needs: memory, flash, and work.
+
+    The work is the plan's, over the network's own work.
+    """
     from buildtool.api.answers.simplified import count_removed
     from buildtool.base.modes import Level
     from buildtool.firmware.levels import reality
@@ -64,7 +70,7 @@ def needs(planned: Planned, sources: Sources) -> NetworkNeeds:
 
 
 def emit(request: Emit, session: Session) -> EmitAnswer:
-    """The sources of a network for a board, and what else has to be compiled with them."""
+    """Returns the sources of a network for a board, and what else has to be compiled with them."""
     from buildtool.emit.sources import kernel_sources
     from buildtool.firmware.planned import notes
     from buildtool.firmware.tools import Origins
@@ -86,7 +92,7 @@ def emit(request: Emit, session: Session) -> EmitAnswer:
 
 
 def build(request: Build, session: Session) -> BuildAnswer:
-    """The test firmware of a network: sources, firmware image, files for flash, size report."""
+    """Returns the test firmware of a network: sources, firmware image, files for flash, report of sizes."""
     from buildtool.api.answers.estimate import facts
     from buildtool.firmware.firmware import build_firmware, compile_with_vendor, for_other_tools, map_of
     from buildtool.firmware.flashfiles import flash_files
@@ -129,9 +135,9 @@ def build(request: Build, session: Session) -> BuildAnswer:
 
 
 def _read_signing(flashing: Flashing, board: Board) -> Signing | None:
-    """The key and version for signed firmware.
+    """Returns the key and the version for signed firmware; None if it is not signed.
 
-    UsageError for an unreadable key, and for formats that the board does not have.
+    Raises UsageError if the key cannot be read, or if the board does not have one of the formats.
     """
     from buildtool.firmware.flashfiles import Signing, check_formats
 

@@ -1,7 +1,7 @@
-"""Whether a network fits a board, and what makes it fit: settings and other boards.
+"""Whether a network fits a board, and what would make it fit: the cures, which are settings or other boards.
 
-Each is planned, and its bytes are counted. The likely ones are tried first. Those that fit are listed by
-estimated cost, then by work. Other boards come after all settings of this board.
+Each candidate is planned, and its bytes are counted. The likely ones are tried first. Those that fit are
+listed by estimated cost, then by work. Other boards come after all settings of this board.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from buildtool.plan.choose.choose import nearest
 from buildtool.plan.choose.memories import waiting
 from buildtool.plan.models import Network
 from buildtool.target.choice import arena_memories, holds_weights, load_target
+from buildtool.target.hardware import MemoryKind
 from buildtool.target.registry import board_names, load_board
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from buildtool.plan.types import Plan
     from buildtool.schema.boards import Price
 
-SPARE_CODE = 0.05  # share of the code's upper limit: where less memory is unused, the firmware is linked
+SPARE_CODE = 0.05  # share of the code's upper limit: if less memory stays unused, the firmware is linked
 SHOWN = 3  # the largest number of cures in an answer
 MOST_TRIES = 12  # the largest number of settings that are planned
 MOST_BOARDS = 3  # the largest number of other boards that are planned
@@ -46,9 +47,12 @@ Settings = dict[str, Value]  # options with their values; None: the option is le
 
 @dataclass(frozen=True)
 class Fitting:
-    """A plan and what its firmware needs in each memory; the memories of arena and weights come first.
+    """A plan and what its firmware needs in each memory of the board.
 
-    `flash` is the size of the weight image in bytes.
+    - `prepared`, `graph`: the planning problem, and the network that the plan runs.
+    - `flash`: bytes of the weight image.
+    - `needs`: one for each memory and limit; those for the arena and the weights come first.
+    - `count`: how the bytes of the firmware were counted.
     """
 
     prepared: Prepared
@@ -60,12 +64,12 @@ class Fitting:
 
     @property
     def fits(self) -> bool:
-        """Whether every memory, every limit and the stack suffice."""
+        """Whether the board has room for every need, and enough stack."""
         return not self.stack_excess and fits(self.needs)
 
     @property
     def stack_excess(self) -> int:
-        """The bytes that an invoke may need beyond the board's stack; 0 where its stack is not known."""
+        """The bytes that an invoke may need beyond the board's stack; 0 if its stack is not known."""
         return max(0, (self.count.stack or 0) - self.prepared.target.board.stack_bytes)
 
     @property
@@ -78,9 +82,9 @@ class Fitting:
 def fit(prepared: Prepared, name: str, *, exactly: bool) -> Fitting:
     """Returns a problem's plan, and what its firmware needs in each memory.
 
-    If no plan keeps the limit on memory, it is the smallest plan. `name` is the network's name. If
-    `exactly` is true, the firmware is compiled and linked if possible. Otherwise it is linked only if an
-    upper limit of its size does not show whether it fits. BuildtoolError if there is no plan.
+    If no plan keeps the limit on memory, it is the smallest plan. `name` is the network's name. If `exactly`
+    is true, the firmware is compiled and linked if possible. Otherwise it is linked only if an upper limit of
+    its size does not show whether it fits. Raises BuildtoolError if there is no plan.
     """
     graph, plan = nearest(prepared)
     return fit_plan(prepared, graph, dataclasses.replace(plan, **prepared.in_plan), name, exactly=exactly)
@@ -93,9 +97,10 @@ def fit_plan(prepared: Prepared, graph: Graph, plan: Plan, name: str, *, exactly
     least = needs(plan, target, flash, options)
 
     def suffices(bound: Footprint) -> bool:
-        """Whether an upper bound is enough to decide.
+        """Whether an upper bound is enough to decide if the firmware fits.
 
-        It is if the bound fits with room for more code, or if even the least needs do not fit.
+        It is enough if even more code than the bound counts would fit, or if the arena and the weights alone
+        do not fit.
         """
 
         def with_spare(need: Need) -> float:
@@ -114,20 +119,20 @@ def fit_plan(prepared: Prepared, graph: Graph, plan: Plan, name: str, *, exactly
 
 
 def fits(every: Sequence[Need]) -> bool:
-    """Whether all needs are within what is available."""
+    """Returns whether the board has as many bytes as each need requires."""
     return not any(need.excess for need in every)
 
 
 @dataclass(frozen=True)
 class Cure:
-    """Settings with which the network fits, on this board or another one, and the plan that proves it."""
+    """Settings with which the network fits, on this board or on another one, and the plan that proves it."""
 
     settings: Settings
     fitting: Fitting
 
 
 def cures(network: Network, choice: TargetChoice, lacking: Fitting, session: Session) -> list[Cure]:
-    """Returns at most SHOWN ways to make a network fit, the cheapest first.
+    """Returns at most SHOWN cures: settings with which the network fits, the cheapest first.
 
     `choice` is the target of the request. `lacking` has the request's plan, which does not fit.
     """
@@ -151,7 +156,10 @@ def cures(network: Network, choice: TargetChoice, lacking: Fitting, session: Ses
 def _try_settings(
     network: Network, asked: TargetChoice, options: PlanOptions, settings: Settings, session: Session
 ) -> Cure | None:
-    """Returns a cure if the settings are valid and the network fits with them, else None."""
+    """Returns a cure if the settings are valid and the network fits with them, else None.
+
+    `asked` and `options` are those of the request; the settings replace some of them.
+    """
     of_plan: dict[str, Any] = {}
     of_target: dict[str, Any] = {}
     for name, value in settings.items():
@@ -180,15 +188,16 @@ def _try_settings(
 
 
 def _list_settings(lacking: Fitting) -> Iterator[Settings]:
-    """Yields settings that could help on the same board, the most likely first."""
+    """Yields settings that could help on the same board, the likeliest first."""
     board = lacking.prepared.target.board
     over = [need for need in lacking.needs if need.excess]
     if any(need.what == "weights limit" for need in over):
         yield {"max_flash": None}
     if lacking.stack_excess or any(need.what == "flash" for need in over):
         if any(need.what == "flash" and need.memory == board.weights for need in over):
-            able = [m.name for m in board.memories if holds_weights(board, m) and m.name != board.weights]
-            yield from (Settings(weights_in=name) for name in able)
+            others = (m for m in board.memories if holds_weights(board, m) and m.name != board.weights)
+            stored = (m.name for m in others if m.kind is MemoryKind.ROM or m.bandwidth)  # RAM has a copy
+            yield from (Settings(weights_in=name) for name in stored)
         return  # no setting of the plan makes code or weights smaller
     arenas = [need for need in over if need.memory in board.holders or need.what == "arena limit"]
     if not arenas:
@@ -224,7 +233,7 @@ def _list_settings(lacking: Fitting) -> Iterator[Settings]:
 def _try_boards(network: Network, lacking: Fitting, session: Session) -> Iterator[Cure]:
     """Yields a cure for each other known board on which the network fits.
 
-    Boards of the same family come first. Boards with less memory come before those with more.
+    At most MOST_BOARDS boards are tried. Boards of the same family come first, then those with less memory.
     """
     own = lacking.prepared.target.board
     others = [load_board(name) for name in board_names() if name != own.name]
@@ -245,10 +254,10 @@ def _try_boards(network: Network, lacking: Fitting, session: Session) -> Iterato
 def next_smaller(
     network: Network, choice: TargetChoice, fitting: Fitting, objective: Objective = Objective.COST
 ) -> tuple[Settings, Fitting] | None:
-    """Returns the setting that makes the next smaller plan than one that fits, and this plan.
+    """Returns the next smaller plan than one that fits, and the setting that makes it.
 
-    `choice` is the target of the request. With the objective `ram` it is the smallest plan. None if there
-    is no smaller plan.
+    `choice` is the target of the request. With the objective `ram` it is the smallest plan of all. None if
+    there is no smaller plan.
     """
     prepared = fitting.prepared
     ram = needed_bytes(fitting.plan) - fitting.plan.alignment

@@ -1,4 +1,7 @@
-"""More figures of a plan on its board: estimated seconds, loaded constants, the arena's memories."""
+"""More figures of a plan on its board: estimated seconds, loaded constants, the arena's memories.
+
+"Loads" are copies of constants from a slow flash into the arena (`plan.types.Load`).
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,8 @@ from buildtool.graph.partviews import without_views
 from buildtool.graph.secondpass import without_second_passes
 from buildtool.plan.choose.choose import nearest
 from buildtool.plan.choose.limits import estimate_ms
-from buildtool.plan.choose.memories import caches, waiting, waits
+from buildtool.plan.choose.memories import caches, waiting
+from buildtool.plan.choose.memories import waits as waits_per_byte
 from buildtool.plan.choose.problem import Prepared
 from buildtool.plan.schedule.schedule import count_executed_macs
 from buildtool.plan.schedule.timeline import Timeline, load_steps
@@ -32,9 +36,9 @@ if TYPE_CHECKING:
     from buildtool.target.types import Board, Target
 
 
-def price(plan: Plan, target: Target, waited: float = 0.0) -> Price:
-    """Returns a plan's memory and cost; the cost includes `waited`, the waits for the arena's memories."""
-    cost = plan.cost + waited
+def price(plan: Plan, target: Target, wait_cycles: float = 0.0) -> Price:
+    """Returns a plan's memory and cost. The cost includes `wait_cycles`, which the arena's memories add."""
+    cost = plan.cost + wait_cycles
     return {
         "arena_bytes": plan.arena_bytes,
         "kept_bytes": needed_bytes(plan) - plan.arena_bytes,
@@ -45,7 +49,7 @@ def price(plan: Plan, target: Target, waited: float = 0.0) -> Price:
 
 
 def facts(planned: Planned) -> BoardFacts:
-    """The facts of the board for an answer: `note`, `notes`, `estimate` and `loading`."""
+    """Returns the part of an answer that is about the board: `note`, `notes`, `estimate` and `loading`."""
     timeline = Timeline.of(planned.graph, planned.plan.regions, planned.plan.image, planned.session)
     return {
         "note": planned.target.board.note,
@@ -56,38 +60,41 @@ def facts(planned: Planned) -> BoardFacts:
 
 
 def _describe_loads(planned: Planned, timeline: Timeline) -> Loading | None:
-    """How constants are loaded into the arena, and whether their buffers make it larger."""
+    """Returns how constants are loaded into the arena; None if none are.
+
+    `bind` says whether the buffers of the loads make the arena larger.
+    """
     plan = planned.plan
     if not plan.loads:
         return None
-    bare = peak(plan, planned.graph, weights=False, session=planned.session)
-    without = bare.bytes if bare else 0
+    fullest = peak(plan, planned.graph, weights=False, session=planned.session)
+    without_weights = fullest.bytes if fullest else 0
     starts = _find_region_starts(timeline)
     loads = [load for _, load in load_steps(timeline, plan.loads, plan.buffers)]
-    loaded, once = sum(load.size for load in loads), {load.op: load.size for load in plan.loads}
+    loaded, size_once = sum(load.size for load in loads), {load.op: load.size for load in plan.loads}
     return {
         "bytes": loaded,
-        "operators": len(once),
+        "operators": len(size_once),
         "again": sum(times > 1 for times in Counter(load.op for load in loads).values()),
-        "again_bytes": loaded - sum(once.values()),
+        "again_bytes": loaded - sum(size_once.values()),
         "in_slices": sum(load.channels > 0 for load in plan.loads),
         "ahead": sum(plan.buffers[load.buffer].first < starts[load.op] for load in plan.loads),
-        "fullest_without": without,
-        "bind": without < plan.arena_bytes - plan.alignment,
+        "fullest_without": without_weights,
+        "bind": without_weights < plan.arena_bytes - plan.alignment,
         "largest": max(plan.buffers[load.buffer].size for load in plan.loads),
     }
 
 
 def _find_region_starts(timeline: Timeline) -> dict[int, int]:
-    """Maps each operator to the first step of its region."""
+    """Returns the first step of each operator's region: operator -> step."""
     pairs = zip(timeline.regions, timeline.starts, strict=False)
     return {op: first for region, first in pairs for op in region.ops}
 
 
 def _estimate_seconds(plan: Plan, timeline: Timeline, board: Board) -> Estimate | None:
-    """Estimates the seconds for computing, for loading, and in total.
+    """Returns the estimated seconds for computing, for loading, and in total; they may overlap.
 
-    Computing and loading may overlap. None if the board's file has no rate for an estimate.
+    None if the board's file has no rates for an estimate.
     """
     if board.estimate is None:
         return None
@@ -98,27 +105,28 @@ def _estimate_seconds(plan: Plan, timeline: Timeline, board: Board) -> Estimate 
     inside: dict[int, list[Load]] = {}  # region's first step -> loads while it runs, each time
     steps = load_steps(timeline, plan.loads, plan.buffers)
     for step, load in steps:
-        waits = load.by_turns or step > starts[load.op]
-        (inside if waits else before).setdefault(starts[load.op] if waits else step, []).append(load)
-    for run, number in zip(timeline.runs, timeline.starts, strict=False):
-        own = [load for load in plan.loads if starts[load.op] == number]
-        here = [load for load in own if load not in inside.get(number, [])]
-        later = [load for load in before.get(number, []) if load not in here]
-        for load in before.get(number, []):
-            if load in here:
+        region_runs = load.by_turns or step > starts[load.op]
+        times, key = (inside, starts[load.op]) if region_runs else (before, step)
+        times.setdefault(key, []).append(load)
+    for run, first_step in zip(timeline.runs, timeline.starts, strict=False):
+        own = [load for load in plan.loads if starts[load.op] == first_step]
+        needed = [load for load in own if load not in inside.get(first_step, [])]
+        for_later = [load for load in before.get(first_step, []) if load not in needed]
+        for load in before.get(first_step, []):
+            if load in needed:
                 clock.begin(load, graph)
-        clock.wait(here)
-        if number in inside:  # the region waits in its first round for all loads
-            for load in later:
+        clock.wait_for(needed)
+        if first_step in inside:  # the region waits in its first round for all loads
+            for load in for_later:
                 clock.begin(load, graph)
-            clock.stop(inside[number])
-            later = []
-        clock.run(count_executed_macs(graph, run), here, later, graph)
+            clock.load_and_wait(inside[first_step])
+            for_later = []
+        clock.run(count_executed_macs(graph, run), needed, for_later, graph)
     loaded = sum(load.size for _, load in steps)
     return {
         "compute_seconds": plan.macs / rate,
         "load_seconds": loaded / bandwidth if bandwidth else 0.0,
-        "total_seconds": clock.now,
+        "total_seconds": clock.core_free,
         "macs_per_second": rate,
         "bytes_per_second": bandwidth,
         "source": board.estimate.source,
@@ -130,46 +138,53 @@ class _Clock:
 
     def __init__(self, rate: int, bandwidth: int) -> None:
         self.rate, self.bandwidth = rate, bandwidth
-        self.now = self.flash = 0.0
+        self.core_free = self.flash_free = 0.0
 
     def begin(self, load: Load, graph: Graph) -> None:
-        """Begins to load all constants of an operator, or the first slice of them."""
+        """Begins to load all constants of an operator, or the first slice if they are loaded in slices."""
         self._load(load.size / _count_parts(load, graph))
 
     def _load(self, size: float) -> None:
-        self.flash = max(self.flash, self.now) + size / self.bandwidth
+        self.flash_free = max(self.flash_free, self.core_free) + size / self.bandwidth
 
-    def wait(self, loads: Sequence[Load]) -> None:
-        """Waits until every load that has begun is finished, if there are `loads` that are needed."""
-        if loads:
-            self.now = max(self.now, self.flash)
+    def wait_for(self, needed: Sequence[Load]) -> None:
+        """Lets the core wait until all loads that have begun are finished, unless `needed` is empty."""
+        if needed:
+            self.core_free = max(self.core_free, self.flash_free)
 
-    def stop(self, loads: Sequence[Load]) -> None:
-        """Loads constants inside a region, while the core waits for them."""
+    def load_and_wait(self, loads: Sequence[Load]) -> None:
+        """Loads constants while a region runs; the core waits for them."""
         if loads:
             self._load(sum(load.size for load in loads))
-            self.now = self.flash
+            self.core_free = self.flash_free
 
-    def run(self, macs: int, here: Sequence[Load], later: Sequence[Load], graph: Graph) -> None:
-        """Computes a region, and loads constants of later regions meanwhile."""
-        cut = next((load for load in here if load.channels), None)
-        parts = _count_parts(cut, graph) if cut else 1
+    def run(self, macs: int, needed: Sequence[Load], for_later: Sequence[Load], graph: Graph) -> None:
+        """Computes a region of `macs` multiply-accumulates, and moves the times of core and flash forward.
+
+        `needed` are the region's own loads. If one of them loads slices of channels, the region is computed
+        in as many parts, and slices are loaded meanwhile. While the last part runs, the flash begins to load
+        `for_later`, the constants of later regions.
+        """
+        sliced = next((load for load in needed if load.channels), None)
+        parts = _count_parts(sliced, graph) if sliced else 1
         for part in range(parts):
-            more = cut is not None and part + 1 < parts
-            if cut is not None and part:
-                self.wait([cut])
-            if cut is not None and more and cut.slots == 2:
-                self._load(cut.size / parts)
-            if not more:
-                for load in later:
+            loads_next = sliced is not None and part + 1 < parts
+            if sliced is not None and part:
+                self.wait_for([sliced])
+            if sliced is not None and loads_next and sliced.slots == 2:
+                self._load(sliced.size / parts)
+            if not loads_next:
+                for load in for_later:
                     self.begin(load, graph)
-            self.now += macs / parts / self.rate
-            if cut is not None and more and cut.slots == 1:
-                self._load(cut.size / parts)
+            self.core_free += macs / parts / self.rate
+            if sliced is not None and loads_next and sliced.slots == 1:
+                self._load(sliced.size / parts)
 
 
 def _count_parts(load: Load, graph: Graph) -> int:
-    """The number of parts in which an operator's constants are loaded."""
+    """Returns the number of parts in which an operator's constants are loaded; 1 if they are loaded at
+    once.
+    """
     if not load.channels:
         return 1
     channels = features(graph, graph.ops[load.op])["cout"]
@@ -179,29 +194,29 @@ def _count_parts(load: Load, graph: Graph) -> int:
 # ---- an arena in two memories: the bytes and waits of each, and the plan in each alone ----------------
 
 
-def wait_cycles(planned: Planned) -> float | None:
-    """Returns the cycles that the core waits for the arena's memories; the plan's cost is without them.
+def count_wait_cycles(planned: Planned) -> float | None:
+    """Returns the cycles that the core waits for the arena's memories, which are not part of the plan's cost.
 
     None if costs are not cycles.
     """
     if planned.target.cost_unit is not CostUnit.CYCLES:
         return None
-    if not any(waits(planned.target.board)):
+    if not any(waits_per_byte(planned.target.board)):
         return 0.0
     return waiting(planned.plan, planned.graph, planned.target, planned.session)
 
 
 def memories_of(planned: Planned) -> MemoriesView | None:
-    """Describes what the arena uses in each of its memories; None if the arena is in one memory."""
+    """Returns what the arena uses of each of its memories; None if the arena is in one memory."""
     board = planned.target.board
     if not board.second:
         return None
-    touched, speeds = _count_touched_bytes(planned.plan, planned, board), waits(board)
-    waited = sum(size * wait for size, wait in zip(touched, speeds, strict=False))
+    touched, waits = _count_touched_bytes(planned.plan, planned, board), waits_per_byte(board)
+    wait_cycles = sum(size * wait for size, wait in zip(touched, waits, strict=False))
     sizes = (*planned.plan.arenas, 0)
     alone = [_plan_alone(planned, name) for name in board.holders]
     costs = [one["cost"] + one["wait_cycles"] for one in alone if one["missing_bytes"] == 0]
-    least = min(costs, default=None)
+    least_alone = min(costs, default=None)
     return {
         "arenas": [
             {
@@ -209,28 +224,28 @@ def memories_of(planned: Planned) -> MemoriesView | None:
                 "room_bytes": room,
                 "arena_bytes": sizes[index],
                 "touched_bytes": touched[index] if index < len(touched) else 0,
-                "wait_cycles": touched[index] * speeds[index] if index < len(touched) else 0.0,
+                "wait_cycles": touched[index] * waits[index] if index < len(touched) else 0.0,
             }
             for index, (name, room) in enumerate(
                 zip(board.holders, rooms(board, planned.plan.state_bytes), strict=True)
             )
         ],
-        "wait_cycles": waited,
+        "wait_cycles": wait_cycles,
         "alone": alone,
-        "gain": None if least is None or not least else 1 - (planned.plan.cost + waited) / least,
+        "gain": None if not least_alone else 1 - (planned.plan.cost + wait_cycles) / least_alone,
     }
 
 
 def _plan_alone(planned: Planned, name: str) -> AloneView:
-    """Describes the plan with the whole arena in the memory `name`; if none fits, the smallest plan."""
+    """Returns the plan with the whole arena in the memory `name`; if none fits, the smallest plan."""
     board = dataclasses.replace(planned.target.board, arena=name, second="")
     target = dataclasses.replace(planned.target, board=board)
     graph = without_views(without_second_passes(planned.graph))
-    plan, waited, error = None, 0.0, ""
+    plan, wait_cycles, error = None, 0.0, ""
     try:
         _, plan = nearest(Prepared("", (graph,), target, planned.options, session=planned.session))
-        (touched,), (wait,) = _count_touched_bytes(plan, planned, board), waits(board)
-        waited = touched * wait
+        (touched,), (wait,) = _count_touched_bytes(plan, planned, board), waits_per_byte(board)
+        wait_cycles = touched * wait
     except BuildtoolError as refusal:
         error = refusal.text
     return {
@@ -239,14 +254,14 @@ def _plan_alone(planned: Planned, name: str) -> AloneView:
         "arena_bytes": plan.arena_bytes if plan else None,
         "f": plan.f if plan else None,
         "cost": plan.cost if plan else 0.0,
-        "wait_cycles": waited,
-        "estimated_ms": estimate_ms(plan.cost + waited, target) if plan else None,
+        "wait_cycles": wait_cycles,
+        "estimated_ms": estimate_ms(plan.cost + wait_cycles, target) if plan else None,
         "error": error,
     }
 
 
 def _count_touched_bytes(plan: Plan, planned: Planned, board: Board) -> tuple[int, ...]:
-    """The bytes that kernels read and write in each memory of the arena."""
+    """Returns the bytes that kernels read and write in each memory of the arena."""
     from buildtool.plan.assemble.memories import count_touched_bytes
 
     return count_touched_bytes(plan, planned.graph, planned.target, caches(board), planned.session)

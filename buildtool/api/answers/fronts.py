@@ -41,11 +41,11 @@ if TYPE_CHECKING:
     from buildtool.schema.fronts import Figures, FrontAnswer, Peer, Refusal
     from buildtool.target.types import Target
 
-CHEAPER = 0.9  # of the networks of a moving window, one with more memory and work may cost so much less
+CHEAPER = 0.9  # factor: a point with more memory and no less work has to cost this much less to stay
 
 
 def front_of(request: Front, session: Session) -> FrontAnswer:
-    """The answer to a `front` request; PlanError where no plan is within the limits.
+    """Returns the answer to a `front` request. Raises PlanError if no plan is within the limits.
 
     Without a limit on memory, the front includes points that the board has no room for.
     """
@@ -87,7 +87,10 @@ def front_of(request: Front, session: Session) -> FrontAnswer:
 
 
 class FrontFigures(TypedDict):
-    """The figures of a front, without milliseconds, as these depend on the board's clock."""
+    """The figures of a front, in the form in which it is cached.
+
+    `points` have no milliseconds, because these depend on the board's clock.
+    """
 
     macs: int
     points: list[Point]
@@ -108,9 +111,11 @@ def _find_front(prepared: Prepared) -> FrontFigures:
 
 
 def _join_fronts(fronts: list[FrontFigures]) -> FrontFigures:
-    """Joins the fronts of all networks of a moving window.
+    """Returns one Pareto front, made of the fronts of several networks that compute the same moving window.
 
-    A point with more memory than another one has less work, or costs at most CHEAPER times as much.
+    These networks differ in the rows that they keep between invokes. Points are sorted by memory. A point is
+    left out if a smaller one does no more work; but it stays if it costs at most CHEAPER times as much as the
+    cheapest smaller one.
     """
     first, *others = fronts
     if not others:
@@ -149,14 +154,17 @@ def _unpack_instead(data: bytes) -> Instead:
     return instead
 
 
-INSTEAD: Namespace[Instead] = Namespace("fronts", msgpack.packb, _unpack_instead)  # its keys have a plan
+# No clash with FRONTS: these keys also have a plan.
+INSTEAD: Namespace[Instead] = Namespace("fronts", msgpack.packb, _unpack_instead)
 
 
 def point_instead(planned: PlannedNetwork, spec: NetworkSpec) -> Price | None:
-    """Returns another point of the front, which needs no more memory and no more work than the plan.
+    """Returns a point of the Pareto front that is smaller or does less work than the plan, but costs more.
 
-    Its cost is higher, as the plan has the least cost within a limit on memory. None if there is no such
-    point or no limit.
+    A plan with the least cost within a limit on memory need not be a point of the front. The returned point
+    needs no more memory and does no more work than this plan; of several such points it is the one with the
+    least work. Returns None if there is no such point, if the request has no limit on memory, or if the plan
+    does not minimise cost.
     """
     options, session = planned.options, planned.session
     by_cost = options.strategy == Strategy.BEST and options.objective == Objective.COST
@@ -169,9 +177,9 @@ def point_instead(planned: PlannedNetwork, spec: NetworkSpec) -> Price | None:
 
 
 def _find_point(prepared: Prepared, plan: Plan) -> Price | None:
-    """Finds the point of `point_instead` that has the least work.
+    """Returns the point that `point_instead` describes, or None.
 
-    A placement of its buffers proves that it needs no more memory.
+    Its buffers are placed, which proves that it needs no more memory than the plan.
     """
     for graph in prepared.graphs:
         alone = prepared.of(graph)
@@ -191,7 +199,7 @@ def _find_point(prepared: Prepared, plan: Plan) -> Price | None:
 
 
 def in_figures(point: Planned, target: Target) -> Point:
-    """The figures of a point of the front."""
+    """Returns the figures of a point of the front."""
     plan = point.plan
     return {
         "live_bytes": point.live_bytes,
@@ -202,7 +210,9 @@ def in_figures(point: Planned, target: Target) -> Point:
 
 
 def figures(plan: Plan, target: Target) -> Figures:
-    """The figures of a plan."""
+    """Returns the figures of a plan as answers give them: memory, cost, work, and the number of its
+    regions.
+    """
     streamed = [region for region in plan.regions if region.is_streamed]
     return {
         **price(plan, target),
@@ -215,7 +225,11 @@ def figures(plan: Plan, target: Target) -> Figures:
 
 
 def peers_of(prepared: Prepared, peers: bool) -> list[Peer | Refusal]:
-    """Returns the figures of other strategies' plans for this network."""
+    """Returns the figures of other strategies' plans for this network, or why a strategy makes no plan.
+
+    The first plan runs layer by layer; it is left out for a streamed input image. If `peers` is true, plans
+    of msf-cnn and xcore-strips follow.
+    """
     strategies = [] if prepared.options.image == Image.STREAM else [Strategy.LAYERWISE]
     strategies += [Strategy.MSF_CNN, Strategy.XCORE_STRIPS] if peers else []
     others: list[Peer | Refusal] = []

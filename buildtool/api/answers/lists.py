@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def ops(request: Ops, session: Session) -> answers.OpsAnswer:
-    """The operators that run on the cores of all known boards, and their kernels."""
+    """Returns the operators that run on the cores of all known boards, and their kernels."""
     from buildtool.graph.ops import ALIAS_KINDS
     from buildtool.graph.partviews import VIEW_KINDS
     from buildtool.graph.tflite import support
@@ -47,7 +47,7 @@ def ops(request: Ops, session: Session) -> answers.OpsAnswer:
 
 
 def boards(_request: Boards, _session: Session) -> answers.BoardsAnswer:
-    """The known boards and their memories."""
+    """Returns the known boards and their memories."""
     from buildtool.target.registry import board_names, load_board
 
     rows: list[answers.BoardEntry] = [
@@ -70,7 +70,7 @@ def boards(_request: Boards, _session: Session) -> answers.BoardsAnswer:
 
 
 def zoo(request: Zoo, _session: Session) -> answers.ZooAnswer | answers.ZooFile:
-    """The networks that buildtool can make by name; with `model`, the file of that network."""
+    """Returns the networks that buildtool can make by name; with `model`, the file of that network."""
     from buildtool import zoo as networks
     from buildtool.plan.models import spec_name
 

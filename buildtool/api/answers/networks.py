@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def network_analysis(request: AnalyzeNetwork, _session: Session) -> NetworkAnswer:
-    """The answer to an `analyze` request about an ONNX or Darknet file."""
+    """Returns the answer to an `analyze` request about an ONNX or Darknet file."""
     file, options = request.model, request.options
     flow = _read_flow(read_model_file(file), file.path, options)
     if options.operators == "fused":

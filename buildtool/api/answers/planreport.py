@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from buildtool.api.answers.estimate import facts, memories_of, price, wait_cycles
+from buildtool.api.answers.estimate import count_wait_cycles, facts, memories_of, price
 from buildtool.api.answers.fronts import point_instead
 from buildtool.api.answers.simplified import describe, describe_four_bits
 from buildtool.api.answers.slowwork import float_work, plain_work
@@ -48,13 +48,15 @@ _SHORT = {
 
 
 def answer(request: Asked, session: Session) -> answers.PlanAnswer:
-    """The answer to a `plan` request: how a model runs on a board; PlanError where the plan does not fit."""
+    """Returns the answer to a `plan` request: how a model runs on a board. Raises PlanError if it does not
+    fit.
+    """
     planned = plan_or_read(request.model, request.target, request.options, request.lock, session)
     image_bytes = image_layout(planned.graph, planned.target.kernels_by_name(planned.plan.kernels)).size
     refuse_unless_fits(planned, image_bytes)
     return {
         **planned_model(planned, image_bytes, request.period),
-        "wait_cycles": wait_cycles(planned),
+        "wait_cycles": count_wait_cycles(planned),
         "front_point": None if request.lock else point_instead(planned, request.model),
         "beside": other_plans(planned, request.compare),
         "plan": to_bytes(planned.plan),
@@ -63,7 +65,10 @@ def answer(request: Asked, session: Session) -> answers.PlanAnswer:
 
 
 def totals(request: Asked, session: Session) -> dict[str, str | int | float | None]:
-    """The totals of the answer to a `plan` request, under its keys. They take a part of its time."""
+    """Returns the totals of the answer to a `plan` request, under the answer's keys.
+
+    Computing only these takes less time than the whole answer.
+    """
     planned = plan_or_read(request.model, request.target, request.options, request.lock, session)
     plan, target = planned.plan, planned.target
     image_bytes = image_layout(planned.graph, target.kernels_by_name(plan.kernels)).size
@@ -75,9 +80,10 @@ def totals(request: Asked, session: Session) -> dict[str, str | int | float | No
 
 
 def planned_model(planned: Planned, flash_bytes: int, period: float | None = None) -> answers.PlannedModel:
-    """Returns what `plan` and `report` both answer.
+    """Returns the part that the answers to `plan` and `report` share.
 
-    `flash_bytes` is the size of the weight image, and `period` the milliseconds from hop to hop.
+    `flash_bytes` is the size of the weight image. `period` is the time in milliseconds from one move of the
+    input's window to the next (None: not known).
     """
     details = describe_plan(planned)
     ms = estimate_ms(details["cost"], planned.target)
@@ -102,7 +108,11 @@ def planned_model(planned: Planned, flash_bytes: int, period: float | None = Non
 
 
 def describe_plan(planned: Planned) -> answers.PlanDetails:
-    """The plan as plain values, with the memory and work of every region, the peak, and the lost bytes."""
+    """Returns the plan as plain values.
+
+    They include the memory and work of every region, the fullest step, and the bytes lost to gaps in the
+    arena.
+    """
     # a given plan may be for another target than the one whose costs count here
     key = (digest(planned.plan), planned.model.digest, planning_digest(planned.target))
     return planned.session.remember("described", key, lambda: _describe_plan(planned))
@@ -139,7 +149,9 @@ def _describe_plan(planned: Planned) -> answers.PlanDetails:
 
 
 def form(graph: Graph, op: Op) -> str:
-    """Describes an operator in a few letters. For example, dw 3x3/2 has a 3x3 window and stride 2."""
+    """Returns an operator's kind, window and stride in a few letters: dw 3x3/2 has a 3x3 window and stride
+    2.
+    """
     name = _SHORT.get(op.kind, str(op.kind).lower())
     if isinstance(op.attrs, PoolAttrs):
         kernel, stride = op.attrs.kernel, op.attrs.stride
@@ -154,7 +166,7 @@ def form(graph: Graph, op: Op) -> str:
 
 
 def work_view(work: Work) -> answers.WorkView:
-    """Work as plain values."""
+    """Returns work as plain values."""
     return {"macs": work.macs, "macs_once": work.once, "f": work.f, "calls": work.calls, "cost": work.cost}
 
 
@@ -195,7 +207,10 @@ def _describe_moment(moment: Moment, graph: Graph) -> answers.MomentView:
 
 
 def _find_peak(plan: Plan, graph: Graph, whole: Summary) -> answers.Peak | None:
-    """Returns the step with the most live bytes, and its live buffers, the largest first."""
+    """Returns the step with the most live bytes, and its live buffers, the largest first.
+
+    None if no step has live buffers.
+    """
     if whole.fullest < 0:
         return None
     summary = whole.regions[whole.fullest]
@@ -218,9 +233,9 @@ def _find_peak(plan: Plan, graph: Graph, whole: Summary) -> answers.Peak | None:
 def other_plans(planned: Planned, all_of_them: bool) -> list[Beside]:
     """Returns plans of other strategies with the same input image, accounting and weights.
 
-    The first plan is layer by layer. If `all_of_them` is true, msf-CNN's scheme and xcore-opt's strips
-    follow. Each of these two schemes is planned with no more work than this plan, and with the least
-    arena. Then `best` is planned with no more work than the plan with the least arena.
+    The first one runs layer by layer. If `all_of_them` is true, up to three plans follow for msf-CNN's
+    scheme, and again for xcore-opt's strips: its plan with no more work than `planned`, its plan with the
+    least arena, and a plan of the strategy `best` with no more work than the latter.
     """
 
     def within(options: PlanOptions, f: float) -> Beside:
@@ -270,9 +285,8 @@ def _make_other(planned: Planned, options: PlanOptions, setting: str) -> Beside:
 
 
 def clock_of(target: Target) -> Clock:
-    """Returns how a trace shows a unit of cost.
-
-    This is a time if costs are cycles and the board's clock is known.
+    """Returns how a trace shows a unit of cost: as a time if costs are cycles and the board's clock is
+    known.
     """
     from buildtool.plan.others.chrometrace import Clock
 

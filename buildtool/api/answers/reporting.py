@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from buildtool.schema import reports as answers
     from buildtool.schema.analysis import NoPlan, Verdict
 
-_LEAST = 4  # steps of a repetition; a shorter one would save nothing
+_LEAST = 4  # steps of a repetition, at least; a shorter repetition would save nothing
 
 
 def report_of(request: Report, session: Session) -> answers.ReportAnswer:
-    """The answer to a `report` request; PlanError only where there is no plan at all."""
+    """Returns the answer to a `report` request. Raises PlanError only if there is no plan at all."""
     planned, prepared = _make_plan(request, session)
     kernels = planned.target.kernels_by_name(planned.plan.kernels)
     layout = image_layout(planned.graph, kernels)
@@ -59,9 +59,9 @@ def report_of(request: Report, session: Session) -> answers.ReportAnswer:
 
 
 def _make_plan(request: Report, session: Session) -> tuple[Planned, Prepared]:
-    """Returns the plan and its problem.
+    """Returns the plan and the problem that it solves.
 
-    If no plan is within the limits, it is the plan with the least memory.
+    If no plan is within the limits, the plan is the one with the least memory.
     """
     target = load_target(request.target, session)
     network = load_network(request.model, session)
@@ -82,10 +82,10 @@ def _make_plan(request: Report, session: Session) -> tuple[Planned, Prepared]:
 
 
 def _make_verdict(request: Report, planned: Planned, prepared: Prepared) -> Verdict | NoPlan:
-    """Returns the verdict: whether the plan fits.
+    """Returns whether the plan fits, and if not, what would help.
 
-    If an upper limit of the code does not show that it fits, the code is counted as for `analyze`. A
-    locked plan gets no cures, as these are other plans.
+    The code is counted by an upper limit. If this does not show that the plan fits, the code is counted as
+    for `analyze`. For a plan from a file nothing is proposed, as that would be another plan.
     """
     plan, session = (prepared, planned.graph, planned.plan, planned.model.name), prepared.session
     try:
@@ -104,7 +104,7 @@ def _make_verdict(request: Report, planned: Planned, prepared: Prepared) -> Verd
 
 
 def _list_layers(planned: Planned, summary: Summary, layout: ImageLayout) -> list[answers.ReportLayer]:
-    """One row for each operator, in the order of execution."""
+    """Returns a row for each operator that runs, in the order of execution."""
     graph, plan = planned.graph, planned.plan
     roots = alias_roots(graph)
     makers: dict[int, list[int]] = {}  # root -> operators; a tensor that is written in parts has several
@@ -146,7 +146,7 @@ def _list_layers(planned: Planned, summary: Summary, layout: ImageLayout) -> lis
 
 
 def _list_steps(planned: Planned) -> list[answers.RegionSteps]:
-    """The steps of the streamed regions; other regions have one step for each operator."""
+    """Returns the steps of the streamed regions. Every other region has one step for each operator."""
     plan, session = planned.plan, planned.session
     timeline = Timeline.of(planned.graph, plan.regions, plan.image, session)
     use = ArenaUse(plan, planned.graph)
@@ -165,7 +165,7 @@ def _list_steps(planned: Planned) -> list[answers.RegionSteps]:
 
 
 def pack_steps(steps: Steps) -> tuple[list[list[int]], list[int]]:
-    """Shortens steps to (symbols, sequence), as in `RegionSteps`; a streamed region repeats them often."""
+    """Returns steps as (symbols, sequence), as in `RegionSteps`. This is short, as steps repeat often."""
     numbers: dict[tuple[int, ...], int] = {}
     before: dict[int, tuple[int, int]] = {}
     sequence = []
@@ -178,10 +178,10 @@ def pack_steps(steps: Steps) -> tuple[list[list[int]], list[int]]:
 
 
 def fold_repeats(numbers: Sequence[int]) -> list[int]:
-    """Replaces repetitions in a list of numbers, none below 0, by pairs -d, n.
+    """Returns `numbers` (all at least 0) with each repetition replaced by a pair -d, n.
 
-    Such a pair means that the last d numbers are repeated for the next n numbers. Each position is
-    compared with the last position at which the same numbers followed.
+    Such a pair means that the last d numbers are repeated for the next n numbers. A repetition is recognised
+    by its first _LEAST numbers: it repeats the place where these numbers occurred last.
     """
     shortened: list[int] = []
     seen: dict[tuple[int, ...], int] = {}
@@ -205,7 +205,7 @@ def fold_repeats(numbers: Sequence[int]) -> list[int]:
 
 
 def _find_front(planned: Planned, prepared: Prepared, peers: bool) -> answers.ReportFront:
-    """The front without limits on memory and cost, so that it shows points beyond the limits."""
+    """Returns the front without limits on memory and cost, so that it also shows points beyond the limits."""
     unlimited = replace(prepared.options, ram=None, max_cost=None, max_ms=None, max_flash=None, segments="")
     options = replace(unlimited, strategy=Strategy.BEST, objective=Objective.COST)
     free = replace(prepared, options=options)

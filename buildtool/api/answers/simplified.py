@@ -15,7 +15,10 @@ from buildtool.target.types import Target
 
 
 def describe(simplified: Simplified) -> RemovedChannels | None:
-    """Returns the layers with fewer channels or inputs than in the file, and the work of both networks."""
+    """Returns the layers that have fewer channels or inputs than in the file, and the work of both networks.
+
+    None if no channels are removed.
+    """
     if not simplified.removed:
         return None
     layers = _list_layers(simplified)
@@ -34,7 +37,10 @@ def describe(simplified: Simplified) -> RemovedChannels | None:
 
 
 def describe_four_bits(simplified: Simplified, target: Target) -> FourBitWeights | None:
-    """Returns how many operators' weights are stored in four bits, and the bytes of their constants."""
+    """Returns how many operators' weights are stored in four bits, and the bytes of their constants.
+
+    None if there are no such operators.
+    """
     if not simplified.narrowed:
         return None
     graph, kernels = simplified.graph, select_all(target, simplified.graph)
@@ -53,13 +59,15 @@ def describe_four_bits(simplified: Simplified, target: Target) -> FourBitWeights
 
 
 def count_removed(simplified: Simplified) -> tuple[int, int]:
-    """Returns how many channels are removed, and the number of all channels."""
+    """Returns (the number of removed channels, the number of all channels)."""
     layers = _list_layers(simplified)
     return sum(one["of"] - one["channels"] for one in layers), sum(one["of"] for one in layers)
 
 
 def _list_layers(simplified: Simplified) -> list[NarrowLayer]:
-    """Returns a row for each operator that runs. Both networks have the same operators."""
+    """Returns a row for each operator that runs, which compares the network with and without its removed
+    channels.
+    """
     pairs = zip(simplified.graph.ops, simplified.whole.ops, strict=True)
     return [
         {

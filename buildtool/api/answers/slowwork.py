@@ -1,4 +1,7 @@
-"""What a plan's operators of float32 cost, and those that run on plain kernels."""
+"""What a plan's slow operators cost: those of float32, and those that run on plain kernels.
+
+Plain kernels run on every core; they are the last family in the board's list.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,9 @@ from buildtool.target.types import Target
 
 
 def float_work(graph: Graph, summary: Summary, target: Target) -> FloatWork | None:
-    """Returns the share of the cost of operators that read or write float32; None if there are none."""
+    """Returns the cost share of the operators that read or write float32; None if there are no such
+    operators.
+    """
     floats = float_operators(graph)
     if not floats:
         return None
@@ -27,9 +32,10 @@ def float_work(graph: Graph, summary: Summary, target: Target) -> FloatWork | No
 
 
 def plain_work(graph: Graph, kernels: tuple[str, ...], summary: Summary, target: Target) -> PlainWork | None:
-    """Returns the share of the cost of integer operators on plain kernels.
+    """Returns the cost share of the integer operators that run on plain kernels.
 
-    `kernels`: the plan's kernel of each operator. None where the core has no other kernels, or none is plain.
+    `kernels` has the name of the plan's kernel for each operator. None if the core has only plain kernels, or
+    no operator runs on one.
     """
     *faster, last = target.board.core.families
     variants = target.kernels_by_name(kernels)
@@ -49,12 +55,12 @@ def plain_work(graph: Graph, kernels: tuple[str, ...], summary: Summary, target:
 
 
 def _running(graph: Graph) -> list[int]:
-    """Returns the operators that code runs for."""
+    """Returns the positions of the operators for which code runs."""
     return [position for position, op in enumerate(graph.ops) if op.kind not in ALIAS_KINDS]
 
 
 def _cost_share(summary: Summary, operators: Collection[int]) -> float:
-    """Returns the operators' share of the plan's cost."""
+    """Returns the operators' share of the plan's cost, from 0 to 1."""
     costs = {op: work.cost for region in summary.regions for op, _, work in region.operators}
     whole = sum(region.work.cost for region in summary.regions)
     return sum(costs.get(op, 0.0) for op in operators) / whole if whole else 0.0

@@ -1,4 +1,8 @@
-"""How a network runs on a moving window: the rows that a hop computes and keeps, as plain values."""
+"""How a network runs on a moving window, as plain values: the rows that each invoke computes and keeps.
+
+A hop is one move of the input's window by some rows; there is one invoke for each hop. A moment is a point in
+time that has one row of the window.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +21,11 @@ if TYPE_CHECKING:
 
 
 def describe_window(planned: Planned, period: float | None, ms: float | None) -> WindowView | None:
-    """Returns what a hop computes and keeps; None where each invoke has an input of its own.
+    """Returns what an invoke computes and keeps on a moving window; None if each invoke has an input of its
+    own.
 
-    `period`: milliseconds from hop to hop, if known. `ms`: the estimated time of an invoke, if known.
-    Raises UsageError for a period without hops.
+    `period` is the time in milliseconds from hop to hop (None: not known), and `ms` the estimated time of an
+    invoke (None: not known). Raises UsageError if there is a period but no moving window.
     """
     if planned.hop is None:
         if period is not None:
@@ -48,7 +53,7 @@ def describe_window(planned: Planned, period: float | None, ms: float | None) ->
 def _tensors(needs: Needs) -> list[WindowTensor]:
     graph, moments, makers = needs.analysis.graph, needs.analysis.moments, needs.analysis.graph.producers()
     rows: list[WindowTensor] = []
-    for t, of in moments.items():
+    for t, image in moments.items():
         if t not in needs.made or (t in makers and not needs.made[t]):
             continue
         kept, tensor = needs.kept.get(t), graph.tensors[t]
@@ -56,18 +61,18 @@ def _tensors(needs: Needs) -> list[WindowTensor]:
             {
                 "name": tensor.name,
                 "operator": str(graph.ops[makers[t]].kind) if t in makers else "",
-                "rows": of.rows,
+                "rows": image.rows,
                 "computed": [list(span) for span in needs.made[t]],
                 "kept": None if kept is None else list(kept),
-                "kept_bytes": 0 if kept is None else ring_bytes(of, kept[1] - kept[0], tensor.dtype),
-                "edge_rows": min(of.rows, of.top + of.bottom),
+                "kept_bytes": 0 if kept is None else ring_bytes(image, kept[1] - kept[0], tensor.dtype),
+                "edge_rows": min(image.rows, image.top + image.bottom),
             }
         )
     return rows
 
 
 def _whole_operators(needs: Needs) -> list[WholeOperator]:
-    """The operators that read all moments and run as they would without a moving window."""
+    """Returns the operators that read the whole window at each hop, as they would without a moving window."""
     graph, roles = needs.analysis.graph, needs.analysis.roles
     return [
         {
@@ -82,6 +87,8 @@ def _whole_operators(needs: Needs) -> list[WholeOperator]:
 
 
 def _without_edges(analysis: Analysis) -> float:
-    """F with everything kept, if no row saw the window's edges."""
-    free = {t: of._replace(top=0, bottom=0) for t, of in analysis.moments.items()}
+    """Returns the work factor F that all rows kept would give if no row depended on padding at the window's
+    edges.
+    """
+    free = {t: image._replace(top=0, bottom=0) for t, image in analysis.moments.items()}
     return keep_all(replace(analysis, moments=free)).macs / max(1, total_macs(analysis.graph))

@@ -2,6 +2,9 @@
 
 The sizes are those at which kernels often fail: odd sizes, 1, and sizes next to the multiples of vector units
 and unrolled loops. Weights and inputs use the whole range of int8.
+
+The functions `_add_...` add an operator to `net` that reads the tensor `x`, and return its output. What is
+random comes from `draw`.
 """
 
 from __future__ import annotations
@@ -47,7 +50,7 @@ def _swap(draw: Draw, x: int, other: int) -> tuple[int, int]:
 
 
 def _add_conv(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
-    """Adds a convolution of `x`; its window fits into `x` where there is no padding."""
+    """Adds a convolution. Without padding, its window fits into `x`."""
     _, height, width, depth = net.shape(x)
     kernel, dilation = pick(draw, KERNELS), (1, 1)
     if chance(draw, 6):
@@ -92,7 +95,9 @@ def _add_dense(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
 
 
 def _add_elementwise(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
-    """Adds an operator on `x` and `x`, another tensor, a constant or a tensor that is broadcast."""
+    """Adds an elementwise operator. Its second operand is `x`, another tensor, a constant, or is
+    broadcast.
+    """
     shape = list(net.shape(x))
     how = int(draw.integers(6))
     if how == 0:
@@ -109,7 +114,7 @@ def _add_elementwise(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
 
 
 def _add_operand(net: NetBuilder, draw: Draw, x: int) -> int:
-    """Adds a second operand, which is an input or a constant.
+    """Adds an input or a constant, as the second operand beside `x`.
 
     It has the shape of `x`, or has only one pixel, one channel or one element.
     """
@@ -120,7 +125,7 @@ def _add_operand(net: NetBuilder, draw: Draw, x: int) -> int:
 
 
 def _add_pair(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
-    """Adds an operator of two operands, such as a maximum or a comparison. Logical ones get truth values."""
+    """Adds an operator of two operands, such as a maximum or a comparison. Logical operators get booleans."""
     other = _add_operand(net, draw, x)
     if kind in (OpKind.LOGICAL_AND, OpKind.LOGICAL_OR):
         truth = net.tensor((1,), None, DType.BOOL, np.array([chance(draw, 2)]))
@@ -166,7 +171,7 @@ def _add_concatenation(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> in
 
 
 def _add_split(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
-    """Adds a split and returns its last part; the other parts are not used."""
+    """Adds a split and returns its last output. The other outputs are not used."""
     shape = net.shape(x)
     ways = [(count, axis) for axis in (3, 1, 2) for count in (2, 3, 4) if shape[axis] % count == 0]
     count, axis = pick(draw, ways) if ways else (1, 3)
@@ -191,7 +196,7 @@ def _add_resize(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
 
 
 def _add_conversion(net: NetBuilder, draw: Draw, kind: OpKind, shape: Sequence[int]) -> int:
-    """Adds a QUANTIZE or CAST from one integer type to another, with an input of its own."""
+    """Adds a QUANTIZE or CAST from one integer type to another, with a new input."""
     source, result = (DType(f"int{bits}") for bits in pick(draw, DEFS[kind].conversions))
     if source is DType.INT32:
         half = net.input(shape, DType.INT16)
@@ -212,7 +217,9 @@ def _add_gather(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
 
 
 def _add_block_move(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
-    """Adds SPACE_TO_DEPTH or DEPTH_TO_SPACE, whose input is first made to consist of whole blocks."""
+    """Adds SPACE_TO_DEPTH or DEPTH_TO_SPACE, after an operator that makes the input consist of whole
+    blocks.
+    """
     batch, rows, columns, depth = net.shape(x)
     block = pick(draw, (2, 2, 3, 4))
     if kind is OpKind.DEPTH_TO_SPACE:
@@ -225,7 +232,9 @@ def _add_block_move(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
 
 
 def _add_product(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
-    """Adds a product whose scale keeps the results from being all zero or all at the limits."""
+    """Adds a product along axes. Its scale is chosen so that its results are neither all 0 nor all at the
+    limits.
+    """
     axes = pick(draw, ((3,), (1,), (2,), (2, 3), (1, 3), (1, 2, 3)))
     count = math.prod(net.shape(x)[a] for a in axes)
     finer = net.typical / NetBuilder.typical  # steps of int16 for one of int8
@@ -243,13 +252,15 @@ def _add_matmul(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
 
 
 def _add_svdf(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
-    """Adds an SVDF of the channels' means."""
+    """Adds an SVDF whose input is the mean of each channel."""
     memory = pick(draw, (1, 2, 5, 8, 9, 16))
     return svdf(net, net.mean(x), pick(draw, CHANNELS), rank=pick(draw, (1, 1, 2, 3)), memory=memory)
 
 
 def _add_detections(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> tuple[int, ...]:
-    """Adds convolutions that give boxes and scores, and what decodes and suppresses them."""
+    """Adds convolutions that make boxes and scores, and the operator that decodes the boxes and drops
+    overlaps.
+    """
     _, rows, columns, _ = net.shape(x)
     anchors, classes, background = pick(draw, (1, 2, 3)), pick(draw, (1, 2, 3, 7, 20)), int(draw.integers(2))
     size = pick(draw, (4, 4, 4, 5, 8))
@@ -272,7 +283,9 @@ def _add_detections(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> tuple
 
 
 def _add_lstm(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
-    """Adds an LSTM over the columns of the mean row, with any of its optional parts (of int16: without)."""
+    """Adds an LSTM that reads the columns of the mean row. Each of its optional parts (int8 only) may be
+    present.
+    """
     cells, rows = pick(draw, CHANNELS[:12]), net.mean(x, (1,))
     if isinstance(net, WideNetBuilder):
         return lstm(net, rows, cells, cell_bits=int(draw.integers(9, 16)), clipped=chance(draw, 3))
@@ -355,7 +368,9 @@ WIDE = tuple(
 
 
 def numbers(kind: OpKind, seed: int) -> Graph:
-    """Returns a network with an operator of `kind` of int32 numbers without scales, and a constant."""
+    """Returns a network with one operator of `kind` on int32 numbers without scales: an input and a
+    constant.
+    """
     draw, net = np.random.default_rng(seed), NetBuilder(seed, f"{kind.lower()}_{seed}")
     shape = (pick(draw, SIDES), pick(draw, CHANNELS))
     values = (draw.integers(1, 1 << 31, shape[pick(draw, (0, 1)) :]) >> draw.integers(0, 31)) + 1
@@ -372,9 +387,9 @@ def numbers(kind: OpKind, seed: int) -> Graph:
 def network(kind: OpKind, seed: int, among: bool, wide: bool = False) -> Graph:
     """Returns a network with an operator of `kind`; equal arguments give equal networks.
 
-    If `among` is true, the operator is between others, so that it can run row by row. If `wide` is true,
-    it is in int16 or converts between integer types. Rewriting may remove operators of some kinds. An
-    operator of the signal library is alone, and draws its own types.
+    If `among` is true, the operator is between others, so that it can run row by row. If `wide` is true, the
+    network is in int16, or its operator converts between integer types. Rewriting may remove operators of
+    some kinds. An operator of the signal library is alone in its network, and draws its own types.
     """
     if kind in CUSTOM:
         net = NetBuilder(seed, f"{kind.lower()}_{seed}")

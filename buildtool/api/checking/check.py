@@ -1,10 +1,10 @@
 """Checks the kernels of a target family against the reference, each on random operators that it can run.
 
-All boards of the family that run here are checked, with every kernel of the families that the plugin offers
-(or the board names). Networks are drawn until the board's catalogue picks the kernel. Each is planned,
-emitted, compiled and run, and every tensor is compared. Half of the networks run layer by layer. The others
-run the kernel among other operators with little memory: it gets rings of rows and windows of columns, and its
-output may overlap its input as far as its contract allows.
+All boards of the family that can be run here are checked, with every kernel of the families that the plugin
+offers (or the board names). Networks are drawn until the board's catalogue picks the kernel. Each network is
+planned, emitted, compiled and run, and every tensor is compared. Half of the networks run layer by layer. In
+the others the kernel runs among other operators with little memory: it gets rings of rows and windows of
+columns, and its output may overlap its input as far as its contract allows.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ _WAYS = {
 
 
 class Case(NamedTuple):
-    """A network for a kernel, as a file, and the options for planning it (a key of _WAYS)."""
+    """A network for a kernel, as a file. `way` says how it is planned: a key of _WAYS."""
 
     file: File
     way: str
 
 
 def check(request: Asked, session: Session) -> CheckAnswer:
-    """The answer to a `target` request."""
+    """Returns the answer to a `target` request."""
     plugin = registry.plugin_named(request.plugin)
     kernels: list[CheckedKernel] = []
     boards = _choose_boards(request)
@@ -85,7 +85,7 @@ def check(request: Asked, session: Session) -> CheckAnswer:
 
 
 def _choose_boards(request: Asked) -> list[Named]:
-    """Returns the request's boards, or, if it has none, those boards of the plugin that can run here."""
+    """Returns the boards to check: those of the request, or all boards of the plugin that can run here."""
     boards = {name: registry.load_board(name) for name in registry.board_names()}
     own = [name for name, board in boards.items() if board.family == request.plugin]
     for named in request.boards:
@@ -105,7 +105,9 @@ def _choose_boards(request: Asked) -> list[Named]:
 def _check_kernel(
     kernel: KernelVariant, target: Target, board: Named, request: Asked, session: Session
 ) -> CheckedKernel:
-    """Checks a kernel on `request.cases` networks; stops at the first that fails."""
+    """Returns the result of a kernel on `request.cases` networks. It stops at the first network that
+    fails.
+    """
     count, values, among = 0, 0, 0
     failed: FailedCase | None = None
     for case in _draw_cases(kernel, target, request):
@@ -162,9 +164,10 @@ def _draw_cases(kernel: KernelVariant, target: Target, request: Asked) -> Iterat
 
 
 def _run_case(case: Case, board: Named, request: Asked, session: Session) -> tuple[FailedCase | None, int]:
-    """Runs a network on the board and compares every tensor.
+    """Runs a network on the board and compares every tensor with the reference.
 
-    Returns the failure or None, and the number of values that were compared.
+    Returns the failure (None: all values are equal), and the number of different output values that were
+    compared.
     """
     choice, inputs = TargetChoice(board, request.toolchain), Inputs(None, INPUTS, request.seed)
     validate = Validate(model=case.file, target=choice, options=_WAYS[case.way], inputs=inputs, tensors=True)

@@ -1,4 +1,4 @@
-"""Random networks of float32: those of int8 with the same operators, whose elements become float32."""
+"""Random networks of float32: networks of int8 with the same operators, converted to float32."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ REAL = tuple(kind for kind in ADDING if DEFS[kind].floats and not DEFS[kind].con
 
 
 def in_floats(graph: Graph) -> Graph | None:
-    """Returns a network of int8 in float32, or None where it has too many weights to run so."""
+    """Returns a network of int8 converted to float32; None if it has MOST_WEIGHTS weights or more."""
     tensors = tuple(map(_real, graph.tensors))
     weights = sum(t.elements for t in tensors if t.is_constant and t.dtype is DType.FLOAT32)
     if weights >= MOST_WEIGHTS:
@@ -25,7 +25,7 @@ def in_floats(graph: Graph) -> Graph | None:
 
 
 def _real(tensor: Tensor) -> Tensor:
-    """Returns a tensor of int8, or a bias, in float32. Truth values stay."""
+    """Returns a tensor converted to float32; its constant data are multiplied by its scale. Booleans stay."""
     if tensor.dtype is DType.BOOL:
         return tensor
     data = tensor.data

@@ -1,10 +1,11 @@
 """The requests: each kind's name, its options, its type and its handler.
 
 A request is a mapping with `kind`, the options of the kind as keys, and the options of planning or counting
-under `options`. Values that are unknown, of a wrong type or without effect are refused.
+under `options`. An unknown key, a value of the wrong type, and an option without effect are refused.
 
-This package depends only on base and options, as the client imports it. The handler of a kind is imported
-when it is needed. Begin with parts.py. kinds.py has the kinds.
+This package depends only on base and options, because the client imports it. The handler of a kind is
+imported when it is needed. parts.py has the type of all requests and how they are read; kinds.py has the
+kinds.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ KINDS = tuple(kind for kind in EVERY_KIND if TYPES[kind][0].handler)  # only the
 
 
 def type_of(kind: str) -> type[Request]:
-    """Returns the request class for a `kind`, which has to be in EVERY_KIND."""
+    """Returns the request class for a `kind`, which must be in EVERY_KIND."""
     return TYPES[kind][0]
 
 
@@ -31,19 +32,19 @@ def options_of(kind: str, *groups: Group) -> tuple[Option, ...]:
 
 
 def request_type(request: Mapping[str, object]) -> type[Request] | None:
-    """Returns the class of a request; None if its kind is unknown."""
+    """Returns the class of a request, or None if its kind is unknown."""
     kind = request.get("kind")
     return type_of(kind) if isinstance(kind, str) and kind in KINDS else None
 
 
 def needs(request: Mapping[str, object]) -> Needs:
-    """What the answer to a request depends on, besides the files that the request names."""
+    """Returns what the answer to a request depends on, besides the files that the request names."""
     type_ = request_type(request)
     return Needs.PROGRAMS if type_ is None else type_.needs
 
 
 def parse(request: Mapping[str, object]) -> Request:
-    """Returns the request that plain values describe; UsageError where a value is wrong."""
+    """Returns the request that a mapping of plain values describes. Raises UsageError if a value is wrong."""
     if not isinstance(request, Mapping):
         raise UsageError("a request must be a mapping with a 'kind'")
     type_ = request_type(request)

@@ -45,10 +45,9 @@ class Analyze(
     needs=Needs.COMPILERS,
     prepared=True,
 ):
-    """Whether a model fits each board, which memory or limit is too small, and what would help.
+    """Asks whether a model fits each board, which memory or limit is too small, and what would help.
 
-    Without `boards`, every known board counts. `target` has the settings for each board, but no board's
-    name.
+    Without `boards`, every known board counts. `target` has the settings for each board, but no board's name.
     """
 
     model: NetworkSpec
@@ -58,7 +57,7 @@ class Analyze(
 
     @classmethod
     def read(cls, values: Values) -> Request:
-        """Returns the request for boards, or for a file that is counted without a board."""
+        """Returns the request for boards, or an AnalyzeNetwork for a file that is counted without a board."""
         from buildtool.options.values import network_options
 
         model, boards = values.value("model"), values.value("boards", ())
@@ -68,27 +67,31 @@ class Analyze(
                 raise UsageError("no board runs Darknet files", path=model.path, hint=suggest(boards=None))
             for option in TARGET:
                 if option in values.given:
-                    raise table.without_board(option)
+                    raise table.needs_board_error(option)
             return AnalyzeNetwork(model=model, options=network_options(values.options))
         return super().read(values)
 
 
 class AnalyzeNetwork(Request, kind="analyze", handler="api.answers.networks:network_analysis"):
-    """The memory figures of an ONNX or Darknet file of any element type."""
+    """Asks for the memory figures of an ONNX or Darknet file of any element type."""
 
     model: File
     options: NetworkOptions
 
 
 class Plan(Planning, handler="api.answers.planreport:answer", prepared=True):
-    """How a model will run on a board. `period`: milliseconds from hop to hop, for a moving window."""
+    """Asks how a model will run on a board.
+
+    `compare` adds the plans of other strategies. `period` is the time in milliseconds from one move of the
+    input's window to the next (None: not known).
+    """
 
     compare: bool = False
     period: float | None = None
 
 
 class Trace(Planning, handler="api.answers.planreport:trace_answer"):
-    """A plan over time, for trace viewers."""
+    """Asks for a plan over time, as a file for trace viewers."""
 
 
 # A front has all plans within limits. The options that choose one plan do not apply.
@@ -97,15 +100,15 @@ _FRONT = tuple(name for name in Planning.takes if name not in _OF_ONE_PLAN)
 
 
 class Front(Planning, takes=_FRONT, handler="api.answers.fronts:front_of", prepared=True):
-    """The Pareto front of memory and work; `peers` adds the plans of other authors' schemes."""
+    """Asks for the Pareto front of memory and work; `peers` adds the plans of other authors' schemes."""
 
     peers: bool = False
 
 
 class Report(Planning, handler="api.answers.reporting:report_of", needs=Needs.COMPILERS):
-    """A plan with all data for its page, even if it does not fit.
+    """Asks for a plan with all data of its page, even if it does not fit.
 
-    For `peers` see `front`, and for `period` see `plan`.
+    For `peers` see Front, and for `period` see Plan.
     """
 
     peers: bool = False
@@ -119,7 +122,7 @@ class Describe(
     needs=Needs.COMPILERS,
     prepared=True,
 ):
-    """The description of a board, and of the network `model` if it is given, for build systems.
+    """Asks for the description of a board, and of the network `model` if there is one, for build systems.
 
     `name` is the prefix of the network's C interface ("": the model's name).
     """
@@ -131,7 +134,7 @@ class Describe(
 
     @classmethod
     def read(cls, values: Values) -> Request:
-        """Returns the request; UsageError for a name without a model, as it has no effect."""
+        """Returns the request. Raises UsageError for a name without a model, as the name has no effect."""
         if values.given.get("name", "") and "model" not in values.given:
             raise table.no_effect_error("name", "it has no effect without a model")
         return super().read(values)
@@ -140,7 +143,8 @@ class Describe(
 class Emitting(Planning, takes=(*Planning.takes, *FIELD)):
     """The fields of requests for a network's sources.
 
-    `name` is the prefix of its C interface ("": the model's name), `checks` says what it checks in the field.
+    `name` is the prefix of the network's C interface ("": the model's name). `checks` says what the network
+    checks in the field.
     """
 
     name: str = ""
@@ -148,7 +152,7 @@ class Emitting(Planning, takes=(*Planning.takes, *FIELD)):
 
 
 class Emit(Emitting, handler="api.answers.building:emit", prepared=True):
-    """The sources of a network."""
+    """Asks for the sources of a network."""
 
 
 class Build(
@@ -157,19 +161,19 @@ class Build(
     handler="api.answers.building:build",
     needs=Needs.PROGRAMS,
 ):
-    """The test firmware of a network."""
+    """Asks for the test firmware of a network."""
 
     flashing: Flashing = AS_BIN
 
 
 class Bundle(Emitting, handler="api.bundling:answer", needs=Needs.PROGRAMS):
-    """The sources of a network and all that has to be compiled with them."""
+    """Asks for the sources of a network and all that has to be compiled with them."""
 
     system: System = System.PLAIN
 
 
 class Sizes(Request, takes=FLASHED, handler="api.answers.building:sizes", needs=Needs.PROGRAMS):
-    """The bytes that a linked firmware image takes in each memory of the board.
+    """Asks for the bytes that a linked firmware image takes in each memory of the board.
 
     `map` is the file that the linker wrote with the image.
     """
@@ -186,12 +190,14 @@ class Validate(
     handler="firmware.run.validation:validation",
     needs=Needs.PROGRAMS,
 ):
-    """A run that is compared with the reference.
+    """Asks for a run that is compared with the reference.
 
-    `made` is a given firmware image, which is run instead of one that is built here. `attached` says how to
-    connect to an attached board or to an emulator's UART; `target` names the link. `sequence` is the
-    number of inputs from one reset of the state to the next (0: half of the random inputs, or one input
-    of a data set).
+    - `made`: a given firmware image to run instead of one that is built (None: it is built).
+    - `tensors`: whether every tensor is compared, not only the outputs.
+    - `sanitize`: whether the build checks for invalid addresses and undefined behaviour.
+    - `attached`: how to connect to an attached board or to an emulator's UART; `target` names the link.
+    - `sequence`: the number of inputs from one reset of the state to the next (0: half of the random inputs,
+      or one input of a data set).
     """
 
     made: GivenBuild | None = None
@@ -204,7 +210,7 @@ class Validate(
 
     @classmethod
     def read(cls, values: Values) -> Request:
-        """Returns the request for inputs, or for a data set."""
+        """Returns the request for single inputs. With a data set, it is a ValidateData."""
         data = values.data()
         if data is None:
             return super().read(values)
@@ -213,7 +219,7 @@ class Validate(
 
 
 class ValidateData(Validate, kind="validate", handler="firmware.run.dataset:dataset_validation"):
-    """A run on a data set, instead of `inputs`, that is compared with the reference."""
+    """Asks for a run on a data set, instead of `inputs`, that is compared with the reference."""
 
     data: Data
 
@@ -224,7 +230,7 @@ class Profile(
     handler="firmware.run.profiling:profiling",
     needs=Needs.PROGRAMS,
 ):
-    """A run that counts the instructions of every operator; for `made` and `attached` see `validate`."""
+    """Asks for a run that counts each operator's instructions; for `made` and `attached` see Validate."""
 
     made: GivenBuild | None = None
     inputs: Inputs = RANDOM
@@ -238,7 +244,7 @@ class Debug(
     handler="firmware.run.handover:debugging",
     needs=Needs.PROGRAMS,
 ):
-    """A debug build that runs under a debugger, which connects to `port`; for `made` see `validate`."""
+    """Asks for a debug build to run under a debugger, which connects to `port`; for `made` see Validate."""
 
     made: GivenBuild | None = None
     inputs: Inputs = RANDOM
@@ -246,7 +252,9 @@ class Debug(
 
     @classmethod
     def read(cls, values: Values) -> Request:
-        """Returns the request; UsageError if the firmware image is not a file, which the debugger needs."""
+        """Returns the request. Raises UsageError if a given firmware image is bytes, as a debugger needs a
+        file.
+        """
         request = super().read(values)
         assert isinstance(request, cls)
         if request.made is not None and request.made.elf.data is not None:
@@ -260,27 +268,29 @@ class Flash(
     handler="firmware.run.handover:flash",
     needs=Needs.PROGRAMS,
 ):
-    """Test firmware that answers over a link, for a board's flash; for `made` see `validate`."""
+    """Asks for test firmware that answers over a link, for a board's flash. For `made` see Validate."""
 
     made: GivenBuild | None = None
     tool: str = ""
 
 
 class Ops(Request, handler="api.answers.lists:ops"):
-    """The operators that run on every known board, and their kernels; with `model`, those of the model."""
+    """Asks for the operators that run on every known board and their kernels; with `model`, only the
+    model's.
+    """
 
     model: Named | None = None
 
 
 class Boards(Request, handler="api.answers.lists:boards"):
-    """The known boards and their memories."""
+    """Asks for the known boards and their memories."""
 
 
 class Target(Request, handler="api.checking.check:check", needs=Needs.PROGRAMS):
-    """A check of a target plugin's kernels against the reference.
+    """Asks for a check of a target plugin's kernels against the reference.
 
-    It runs on `boards`, or without them on all boards that can be run. `cases` is the number of random
-    networks for each kernel, which are drawn from `seed`.
+    The kernels run on `boards`; if there are none, on all boards of the plugin that can be run. `cases` is
+    the number of random networks for each kernel, which are drawn from `seed`.
     """
 
     plugin: str
@@ -291,13 +301,13 @@ class Target(Request, handler="api.checking.check:check", needs=Needs.PROGRAMS):
 
 
 class Zoo(Request, handler="api.answers.lists:zoo"):
-    """The networks that can be made by name; with `model`, the file of that network."""
+    """Asks for the networks that can be made by name; with `model`, for the file of that network."""
 
     model: str = ""
 
     @classmethod
     def read(cls, values: Values) -> Request:
-        """Returns the request; UsageError if the model is a file and not a name."""
+        """Returns the request. Raises UsageError if the model is a file and not a name."""
         model = values.given.get("model", "")
         if not isinstance(model, str):
             raise UsageError("it must be the name of a network", option="model")
@@ -305,7 +315,11 @@ class Zoo(Request, handler="api.answers.lists:zoo"):
 
 
 class Arena(Request, handler="api.answers.arena:arena"):
-    """An arena problem; `capacity` is in bytes (None: no limit), `budget` in nodes (None: the default)."""
+    """Asks for a placement for an arena problem.
+
+    `capacity` is in bytes (None: no limit). `budget` is an upper limit for the nodes of the search (None: the
+    default).
+    """
 
     file: File
     capacity: int | None = None
@@ -313,7 +327,7 @@ class Arena(Request, handler="api.answers.arena:arena"):
 
 
 class Tflm(Request, handler="api.answers.arena:tflm"):
-    """A model's file with arena offsets for TensorFlow Lite Micro."""
+    """Asks for a model's file with arena offsets for TensorFlow Lite Micro."""
 
     model: Named
 
@@ -324,7 +338,7 @@ class Quantize(
     handler="quantize.run:quantized",
     needs=Needs.PROGRAMS,
 ):
-    """A float network that is quantised with a data set, or for its sizes only with random values.
+    """Asks for a float network to be quantised with a data set, or with random values if only sizes matter.
 
     The float network and the quantised one are compared on the data set. With `board`, the result is planned.
     """
@@ -338,7 +352,7 @@ class Quantize(
 
     @classmethod
     def read(cls, values: Values) -> Request:
-        """Returns the request; UsageError without a data set, whose values decide the scales."""
+        """Returns the request. Raises UsageError if there is no data set, unless only sizes matter."""
         own = {name: values.field(cls, name) for name in ("model", "board", "activations")}
         data, sizes_only = values.data(), values.given.get("sizes_only", False)
         if data is not None and sizes_only:
@@ -363,4 +377,6 @@ class Split(
     answers="SplitAnswer",
     needs=Needs.PROGRAMS,
 ):
-    """A network that is split for a board; only the command answers it, and it has its own request type."""
+    """Asks for a network to be split for a board. Only the command answers it, with a request type of its
+    own.
+    """

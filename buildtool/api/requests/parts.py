@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # a build system that needs only the options of a kind reads 
 # Names of options that several kinds take.
 PLANNING = tuple(option.name for option in table.OPTIONS if option.group is Group.PLANNING)
 COUNTING = tuple(option.name for option in table.OPTIONS if option.group is Group.COUNTING)
-TARGET = ("cmsis_nn", "requantise", "threads", "weights_in", "arena_in")
+TARGET = ("cmsis_nn", "requantise", "threads", "weights_in", "arena_in", "kernels_in")
 COMPILED = ("toolchain", "debug")
 FIELD = tuple(option.name for option in table.OPTIONS if option.group is Group.FIELD)
 LINK_OPTIONS = ("on", "wire")
@@ -44,12 +44,17 @@ TYPES: dict[str, list[type[Request]]] = {}  # kind -> its types, as a kind may h
 class Request:
     """A request; each class describes one kind.
 
-    It works like a dataclass. A real dataclass takes too long to create for a build system that only
-    lists options. A field with the name of an option is that option. `takes` has the names of the options
-    that the other fields are made of. All other options are refused. `handler` is the function that
-    answers, as module:function below buildtool. It takes the request and a session, and its return type
-    is the type of the answer. Where the command answers, `answers` names that type. `prepared` says
-    whether a daemon answers the request again when its files are saved.
+    It works like a dataclass. A real dataclass takes too long to create for a build system that only lists
+    options. A field with the name of an option is that option. The class variables are:
+
+    - `kind`: the name of the kind.
+    - `takes`: the names of all options that requests of the kind may have; others are refused.
+    - `handler`: the function that answers, as module:function below buildtool. It takes the request and a
+      session, and its return type is the type of the answer ("": only the command answers).
+    - `needs`: what the answer depends on.
+    - `prepared`: whether a daemon answers the request again when its files are saved.
+    - `answers`: the name of the answer's type, where there is no handler.
+    - `names`: the names of all fields.
     """
 
     kind: ClassVar[str]
@@ -61,7 +66,7 @@ class Request:
     names: ClassVar[tuple[str, ...]] = ()  # the names of all fields
 
     def __init_subclass__(cls, **about: Any) -> None:
-        """Registers the class; `about` has its values for the class variables above."""
+        """Registers the class. `about` has its values for the class variables above."""
         cls.kind = cls.__name__.lower()
         for name, value in about.items():
             setattr(cls, name, value)
@@ -84,7 +89,7 @@ class Request:
 
     @classmethod
     def read(cls, values: Values) -> Request:
-        """Returns the request that the values describe; of several wrong fields, the first is reported."""
+        """Returns the request that the values describe. An error is about the first field that is wrong."""
         return cls(**{name: values.field(cls, name) for name in cls.names})
 
     @classmethod
@@ -94,7 +99,10 @@ class Request:
 
 
 class Planning(Request, takes=("board", *TARGET, *PLANNING, "plan")):
-    """The fields of all requests that need a plan of a network for a board; `lock` is a given plan to use."""
+    """The fields of all requests that need a plan of a network for a board.
+
+    `lock` is a plan from a file, to be used instead of a new one.
+    """
 
     target: TargetChoice
     lock: Lock | None = None
@@ -104,7 +112,7 @@ class Planning(Request, takes=("board", *TARGET, *PLANNING, "plan")):
 
 @dataclass(frozen=True)
 class Inputs:
-    """The inputs of a network: a .npy file, or `count` sets of random values.
+    """The inputs of a network: a .npy file, or `count` sets of random values that are drawn from `seed`.
 
     If `count` is 0, there is one set, or several sets if the network has state.
     """
@@ -118,7 +126,7 @@ RANDOM = Inputs()
 
 
 class Flashing(NamedTuple):
-    """The formats of the files for flash; `sign` is the key for MCUboot, and `version` is for its header."""
+    """The files for flash: formats, the key that signs them for MCUboot, and the version in its header."""
 
     formats: tuple[Format, ...] = (Format.BIN,)
     sign: File | None = None
@@ -138,8 +146,10 @@ class GivenBuild(NamedTuple):
 class AttachedRun(NamedTuple):
     """A run over a link: on an attached board, or over an emulator's UART.
 
-    `port` is "" if there is only one port. `is_flashed` is true if the firmware image is on the board
-    already. `tool` is the program that flashes it ("": the first that is installed).
+    - `port`: the port of the link ("": the only one).
+    - `is_emulated`: whether it runs in an emulator.
+    - `is_flashed`: whether the firmware image is on the board already.
+    - `tool`: the program that flashes the board ("": the first that is installed).
     """
 
     port: str = ""
@@ -149,9 +159,10 @@ class AttachedRun(NamedTuple):
 
 
 class Data(NamedTuple):
-    """A data set; `through` is the number of inputs that the firmware runs on (None: an estimate decides).
+    """A data set to run on.
 
-    `scores` is the name of the output whose largest value is the class ("": the only possible one).
+    `through` is the number of its inputs that the firmware runs on (None: an estimate decides). `scores` is
+    the name of the output whose largest value gives the class ("": the only output that can).
     """
 
     wanted: DataOptions
@@ -160,25 +171,29 @@ class Data(NamedTuple):
 
 
 class Values:
-    """The values of a request, parsed by the table of options."""
+    """The values of a request, parsed: `given` has its keys, and `options` those under `options`."""
 
-    def __init__(self, of: type[Request], request: Mapping[str, object]) -> None:
-        self.kind = of.kind
-        keys = [option.name for option in of.accepted_options() if option.group not in NESTED]
-        nested = [option.name for option in of.accepted_options(*NESTED)]
+    def __init__(self, type_: type[Request], request: Mapping[str, object]) -> None:
+        self.kind = type_.kind
+        keys = [option.name for option in type_.accepted_options() if option.group not in NESTED]
+        nested = [option.name for option in type_.accepted_options(*NESTED)]
         outer = {name: value for name, value in request.items() if name not in ("kind", "options")}
         self.given = self._parse(outer, keys, nested)
         inner = {} if request.get("options") is None else request["options"]
         if not isinstance(inner, Mapping):
             raise UsageError("'options' must be a mapping of options to values")
         if not nested and inner:
-            raise table.unknown_key_error(of.kind, str(next(iter(inner))), keys, "the options")
+            raise table.unknown_key_error(type_.kind, str(next(iter(inner))), keys, "the options")
         self.options = self._parse(inner, nested, keys, "the options of a request")
 
     def _parse(
         self, values: Mapping[str, object], keys: list[str], elsewhere: list[str], where: str = ""
     ) -> dict[str, Any]:
-        """Parses the options in `keys`; the error for an option in `elsewhere` says where it belongs."""
+        """Returns the parsed values of the options in `keys`.
+
+        The error for an option in `elsewhere` says where in the request it belongs. `where` names the mapping
+        in messages ("": the request itself).
+        """
         parsed = {}
         for name, value in values.items():
             if name in elsewhere:
@@ -188,40 +203,41 @@ class Values:
                 names = keys if where or not elsewhere else [*keys, "options"]
                 raise table.unknown_key_error(self.kind, str(name), names, where)
             if value is not None and (result := table.parse(name, value)) is not False:
-                parsed[name] = result  # a flag that is off is as one that is not given
+                parsed[name] = result  # a flag that is off counts as not given
         return parsed
 
     def need(self, name: str) -> Any:
-        """Returns the value of a key that the kind needs; UsageError where it is missing."""
+        """Returns the value of a key that the kind needs. Raises UsageError if the request lacks it."""
         if name not in self.given:
             raise UsageError(f"a request of kind '{self.kind}' needs '{name}'", option=name)
         return self.given[name]
 
-    def some(self, *names: str) -> dict[str, Any]:
-        """Returns the values of those keys that are given; the other keys have their defaults elsewhere."""
+    def if_given(self, *names: str) -> dict[str, Any]:
+        """Returns the values of those of `names` that the request has. The others keep their defaults."""
         return {name: self.given[name] for name in names if name in self.given}
 
-    def field(self, of: type[Request], name: str) -> Any:
-        """Returns the value of a request's field.
-
-        The field is the option `name`, or is made of several options.
-        """
+    def field(self, type_: type[Request], name: str) -> Any:
+        """Returns the value of a field of the request type `type_`: one option, or a part made of several."""
         if name in _PARTS:
             return _PARTS[name](self)
-        value = self.value(name, getattr(of, name, MISSING))
+        value = self.value(name, getattr(type_, name, MISSING))
         return self._part_of(value) if name == "model" else value
 
     def _part_of(self, network: Named) -> Named | Cut:
-        """The network, or the part of it that is planned: an image that comes row by row comes alone."""
+        """Returns the network, or the part of it that is planned.
+
+        If the request has `outputs`, the part ends at these tensors or layers. If the image arrives row by
+        row, a batch is reduced to a single image.
+        """
         from buildtool.base.files import Cut
 
         outputs, single = self.options.get("outputs") or (), self.options.get("image") == Image.STREAM
         return Cut(network, outputs, single) if outputs or single else network
 
     def value(self, name: str, default: Any = MISSING) -> Any:
-        """Returns the value of a key, as files if it names files.
+        """Returns the value of an option, as files if it names files.
 
-        UsageError if the key is missing and there is no default.
+        Raises UsageError if the request does not have the option and there is no default.
         """
         from buildtool.base.files import to_file
 
@@ -237,7 +253,9 @@ class Values:
         return tuple(to_file(one, suffixes) for one in value) if option.many else to_file(value, suffixes)
 
     def target(self) -> TargetChoice:
-        """Returns the board and its settings, but no board for `analyze`, which may have several boards."""
+        """Returns the board and its settings. For `analyze`, which has its own list of boards, the board is
+        "".
+        """
         from buildtool.options.values import TargetChoice
 
         return TargetChoice(
@@ -245,7 +263,7 @@ class Values:
             cmsis_nn=self.value("cmsis_nn", ""),
             debug=self.kind == "debug" or self.given.get("debug", False),
             wire=self.wire(),
-            **self.some("toolchain", "threads", "weights_in", "requantise", "arena_in"),
+            **self.if_given("toolchain", "threads", "weights_in", "requantise", "arena_in", "kernels_in"),
         )
 
     def wire(self) -> str:
@@ -260,9 +278,9 @@ class Values:
         return kind or (ANY_WIRE if on_board else "")
 
     def attached(self) -> AttachedRun | None:
-        """Returns how a run connects to a board or an emulator over a link; None without a link.
+        """Returns how a run connects to a board or an emulator over a link; None if it has no link.
 
-        UsageError for options without effect.
+        Raises UsageError if the request has an option for boards that has no effect on the run.
         """
         kind, port = self.given.get("wire", ("", ""))
         if self.given.get("on", On.EMULATOR) == On.BOARD:
@@ -280,7 +298,7 @@ class Values:
         return AttachedRun(is_emulated=True) if kind else None
 
     def planning(self) -> PlanOptions:
-        """Returns the options for planning."""
+        """Returns the options for planning. Raises UsageError for an option without effect."""
         from buildtool.options.values import PlanOptions
 
         for name in COUNTING:
@@ -293,7 +311,10 @@ class Values:
         return PlanOptions(**options)
 
     def flashing(self) -> Flashing:
-        """Returns the formats and the signature of files for flash; only a signed file has a version."""
+        """Returns the formats and the signature of files for flash.
+
+        Raises UsageError for a version without a signature.
+        """
         sign = self.value("sign", None)
         if "image_version" in self.given and sign is None:
             raise table.no_effect_error("image_version", "it has no effect without 'sign'")
@@ -301,19 +322,19 @@ class Values:
         return Flashing(formats, sign, self.given.get("image_version", "0.0.0" if sign else ""))
 
     def lock(self) -> Lock | None:
-        """Returns the given plan; None if there is none, or if a firmware image is given, too.
+        """Returns the plan from a file; None if there is none, or if it belongs to a given firmware image.
 
-        Options that decide about plans are refused.
+        Raises UsageError if the request has an option that would decide about a new plan.
         """
         from buildtool.options.values import Lock
 
         if "plan" not in self.given or "elf" in self.given:
             return None
-        table.beside_plan(self.options)
+        table.refuse_beside_plan(self.options)
         return Lock(self.value("plan"), self.options.get("image"))
 
     def checks(self) -> CheckOptions:
-        """Returns what the network checks in the field; UsageError for two golden inputs."""
+        """Returns what the network checks in the field. Raises UsageError if there are two golden inputs."""
         from buildtool.options.values import CheckOptions
 
         if "self_test" in self.given and "golden" in self.given:
@@ -321,10 +342,13 @@ class Values:
                 "self_test", "the golden input comes from a file, so it needs no seed"
             )
         seed, golden = self.given.get("self_test"), self.value("golden", None)
-        return CheckOptions(**self.some("guards"), seed=seed, golden=golden)
+        return CheckOptions(**self.if_given("guards"), seed=seed, golden=golden)
 
     def made(self) -> GivenBuild | None:
-        """The given firmware image and its plan; options that decide how they are made are refused."""
+        """Returns the given firmware image and its plan; None if no firmware image is given.
+
+        Raises UsageError if the request has an option that would decide how firmware is built.
+        """
         if "elf" not in self.given:
             return None
         if "plan" not in self.given:
@@ -343,7 +367,7 @@ class Values:
         return GivenBuild(self.value("elf"), self.value("plan"))
 
     def inputs(self) -> Inputs:
-        """The inputs: a file or random values, not both."""
+        """Returns the inputs: a file, or random values. Raises UsageError if the request asks for both."""
         given = self.given
         if "input" in given:
             for name in ("inputs", "seed"):
@@ -355,7 +379,7 @@ class Values:
         return Inputs(None, self.given.get("inputs", 0), self.given.get("seed", 0))
 
     def data(self) -> Data | None:
-        """The data set, if there is one; UsageError for options without effect."""
+        """Returns the data set; None if there is none. Raises UsageError for an option without effect."""
         given = self.given
         if "data" not in given:
             for name in DATA:  # `sequence` applies to random inputs, too
@@ -374,7 +398,7 @@ class Values:
             raise table.no_effect_error("seed", "it has no effect without a limit: the whole data set is run")
         from buildtool.options.values import DataOptions
 
-        settings = self.some("limit", "seed", "resize", "normalise")
+        settings = self.if_given("limit", "seed", "resize", "normalise")
         wanted = DataOptions(self.value("data"), self.value("labels", None), **settings)
         through = 0 if reference_only else self.given.get("through_firmware", None)
         return Data(wanted, through, self.given.get("scores", ""))

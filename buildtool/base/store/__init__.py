@@ -1,7 +1,7 @@
 """The store: bytes in namespaces, each under a key of everything that they depend on.
 
     disk.py     one checked file per entry, in a folder of the user; evicts the oldest entries
-    remote/     a server that several machines share, behind the disk; imported only where one is set
+    remote/     a server that several machines share, asked if the disk lacks an entry; imported only if set
     notes.py    size and counts of the cache, and reports on requests, for `stats` and `explain`
     cache.py    disk, server and notes together, for a session; counts hits and misses
     recent.py   in memory: the values used last, up to a limit

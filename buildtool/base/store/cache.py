@@ -1,7 +1,7 @@
 """The cache that a session uses: entries on disk and on a server, and counts of hits and misses.
 
-`flush` writes new entries to disk, and `share` sends them to the server. They are called after an answer, so
-that nobody waits for them.
+`flush` writes new entries to disk, and `share` sends them to the server. Both are called after the answer has
+been sent, so that nobody waits for them. A `level` is the name of a cache namespace.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgpack
 
+from buildtool.base.code_digest import code_digest
 from buildtool.base.folders import active_cache_folder, cache_levels, most_disk_bytes
-from buildtool.base.identity import code_digest
 from buildtool.base.modes import Use
 from buildtool.base.store import NAMESPACES, EntryId
 from buildtool.base.store.disk import Disk
@@ -30,9 +30,12 @@ _SHOWN = 80  # upper limit for the characters of a part of a key in a report
 
 
 class Cache:
-    """Payloads by namespace and key. `code` is the digest of the code that makes them; keys contain it.
-    `is_current` is called before entries are written, and returns whether this is still the code on disk.
-    `levels` are the namespaces in use, None for all. `remote` is the server behind the disk, if there is one.
+    """Payloads (bytes) by namespace and key.
+
+    `code`: the digest of the code that makes them; keys contain it.
+    `is_current`: returns whether this is still the code on disk. It is called before entries are written.
+    `levels`: the namespaces in use, None for all.
+    `remote`: the server that is asked for entries that are not on disk, None without a server.
     """
 
     def __init__(
@@ -66,7 +69,9 @@ class Cache:
             self.remote.begin()
 
     def get(self, level: str, key: str, parts: Mapping[str, Any]) -> bytes | None:
-        """Returns a payload, or None. `parts` are the parts of the key, for `explain`."""
+        """Returns a payload, or None if it is not in the cache. `parts` are the parts of the key, for
+        `explain`.
+        """
         if self._leaves_out(level):
             return None
         known = level, key
@@ -92,18 +97,18 @@ class Cache:
         return data
 
     def count_memory(self, is_hit: bool) -> None:
-        """Counts a look-up in the memory of a session, which comes before those here."""
+        """Counts a look-up in a session's memory, which is made before the cache is asked."""
         self._places["memory:hits" if is_hit else "memory:misses"] += 1
 
     def put(self, level: str, key: str, data: bytes) -> None:
-        """Adds a payload, which `flush` writes."""
+        """Adds a payload. It is written to disk at the next `flush`."""
         if self._leaves_out(level):
             return
         self._made.add((level, key))
         self._unwritten[level, key] = data
 
     def refuse(self, level: str, key: str) -> None:
-        """Moves aside a payload that is not a value of its namespace, and counts it as a miss."""
+        """Moves aside a payload from which no value could be unpacked, and counts its hit as a miss."""
         self._found[level, "hits"] -= 1
         self._found[level, "misses"] += 1
         self._unwritten.pop((level, key), None)
@@ -113,7 +118,9 @@ class Cache:
         self.disk.discard(level, key)
 
     def unmake(self) -> None:
-        """Drops the entries of this request: their keys do not contain all that they depend on."""
+        """Drops the entries that this request has added, because their keys do not contain all that they
+        depend on.
+        """
         for known in self._made:
             self._unwritten.pop(known, None)
         self._made.clear()
@@ -126,8 +133,8 @@ class Cache:
         return counts
 
     def flush(self) -> None:
-        """Writes new entries, and notes which ones were used. Errors of the disk are ignored.
-        If the code on disk has changed, new entries are dropped: it is unknown which code made them.
+        """Writes new entries to disk, and records which entries were used. Errors of the disk are ignored. If
+        the code on disk has changed, new entries are dropped: it is unknown which code made them.
         """
         if self._unwritten and not self.is_current():
             self._unwritten.clear()
@@ -162,7 +169,9 @@ class Cache:
             notes.evict(self.disk, most_disk_bytes())
 
     def _queue(self, unwritten: Mapping[EntryId, bytes]) -> None:
-        """Queues new entries for the server. At the latest they are sent when this process ends."""
+        """Queues new entries for the server. They are sent by `share`, at the latest when this process
+        ends.
+        """
         fetched, self._fetched = self._fetched, set()
         if self.remote is None:
             return
@@ -175,7 +184,9 @@ class Cache:
             atexit.register(self.share)
 
     def share(self) -> None:
-        """Sends queued entries to the server, and prints what went wrong with it since the last call."""
+        """Sends queued entries to the server, and prints the warnings about the server since the last
+        call.
+        """
         if self.remote is None:
             return
         import atexit  # only here: few processes use a server
@@ -194,14 +205,16 @@ class Cache:
             Notes(self.disk.folder).add(0, counts)
 
     def take_warnings(self) -> list[str]:
-        """Returns lines for the user that were not returned before."""
+        """Returns the warnings about the server that were not returned before."""
         warnings: list[str] = []
         if self.remote is not None:
             warnings, self.remote.warnings = self.remote.warnings, []
         return warnings
 
     def _take_places(self) -> dict[str, int]:
-        """Returns the counts by place since the last call."""
+        """Returns the counts since the last call, by place (memory, disk, remote): "disk:hits" is an example
+        of a key.
+        """
         counts = {what: n for what, n in self._places.items() if n}
         self._places.clear()
         if self.remote is not None:
@@ -210,7 +223,9 @@ class Cache:
         return counts
 
     def connect(self, settings: Settings | None) -> None:
-        """Uses the server that `settings` name, None for no server. A connection to the same one stays."""
+        """Uses the server that `settings` name, None for no server. An open connection to the same server
+        stays open.
+        """
         known, self.remote = self._known_remote, None
         if settings is not None and (known is None or known.settings != settings or known.off):
             from buildtool.base.store.remote.cache import Remote
@@ -224,8 +239,8 @@ class Cache:
 
 
 def open_cache(code: str, without: Collection[str] = ()) -> Cache | None:
-    """Returns the user's cache, which leaves out the namespaces in `without`; None if it is switched off, or
-    the user has no home.
+    """Returns the user's cache without the namespaces `without`; None if it is switched off, or the user has
+    no home. `code` is the digest of buildtool's code.
     """
     if (folder := active_cache_folder()) is None:
         return None
@@ -245,7 +260,9 @@ def _shorten(part: object) -> list[str]:
 
 
 def _list_changes(before: Any, now: Mapping[str, list[str]]) -> list[list[str]]:
-    """Returns name, old and new value of each changed part of a key; [] without an earlier report."""
+    """Returns the name, old text and new text of each part of a key that has changed; [] without an earlier
+    report. `before` is the earlier report, `now` has the present parts.
+    """
     try:
         old = {str(name): [str(digest), str(text)] for name, (digest, text) in before["parts"].items()}
     except Exception:  # no report, or a damaged one

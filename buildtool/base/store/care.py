@@ -16,7 +16,7 @@ from buildtool.base.store.notes import ASKED, COUNTS, LOCK, UNCOUNTED, WALKED, N
 
 
 def folder() -> Path:
-    """Returns the cache's folder. Raises UsageError where the user has none."""
+    """Returns the cache's folder. Raises UsageError if the user has no cache folder."""
     path = cache_folder()
     if path is None:
         raise UsageError("the cache has no folder", hint="set XDG_CACHE_HOME or BUILDTOOL_CACHE_DIR")
@@ -24,9 +24,11 @@ def folder() -> Path:
 
 
 def stats() -> dict[str, Any]:
-    """Returns, by namespace, the number and bytes of its entries, hits and misses. `places` has hits, misses,
-    errors, sent entries and milliseconds of the memory of sessions, the disk and the server. `errors` counts
-    failures since the cache was made.
+    """Returns figures about the cache.
+
+    `levels` has the entries, bytes, hits and misses of each namespace. `places` has hits, misses, errors,
+    sent entries and milliseconds of the sessions' memory, the disk and the server. `errors` counts failures
+    since the cache was made.
     """
     disk, counts = Disk(folder()), Notes(folder()).counts()
     sizes: dict[str, tuple[int, int]] = {}
@@ -51,7 +53,9 @@ def stats() -> dict[str, Any]:
 
 
 def _sum_up(place: str, counts: Mapping[str, int], errors: Mapping[str, int]) -> dict[str, int]:
-    """Returns the figures of a place: those of the disk have the errors that name no place."""
+    """Returns the figures of a place (memory, disk or remote). `errors`, which name no place, count for the
+    disk.
+    """
     figures = {what: counts.get(f"{place}:{what}", 0) for what in ("hits", "misses", "errors", "sent")}
     if place == "disk":
         figures["errors"] = sum(errors.values())
@@ -59,7 +63,9 @@ def _sum_up(place: str, counts: Mapping[str, int], errors: Mapping[str, int]) ->
 
 
 def verify() -> dict[str, Any]:
-    """Reads every entry, moves bad ones aside, and counts the bytes of the others again."""
+    """Reads every entry and moves bad ones aside; returns how many were good, bad and unreadable. Counts the
+    total of bytes again.
+    """
     disk = _open_disk()
     sound = sum(disk.read(level, key) is not None for level, key, _ in list(disk.entries()))
     Notes(disk.folder).evict(disk, most_disk_bytes())
@@ -73,7 +79,9 @@ def verify() -> dict[str, Any]:
 
 
 def clear() -> dict[str, Any]:
-    """Removes every entry and all notes. Files that do not belong to the cache stay."""
+    """Removes every entry and all notes; returns the number and bytes of the entries. Other files in the
+    folder stay.
+    """
     disk = _open_disk()
     entries = list(disk.entries())
     asked = Notes(disk.folder).asked
@@ -93,7 +101,8 @@ def clear() -> dict[str, Any]:
 
 def explain(words: str = "") -> dict[str, Any]:
     """Returns the look-ups (hits and misses) of the last requests whose subject contains all `words`, by
-    namespace. `changed` are the parts of the last missing key that differ from the request before.
+    namespace. `changed` has those parts of the key that differ from the request before, if the entry was
+    missing.
     """
     rows: list[dict[str, Any]] = []
     subjects = Notes(folder()).subjects() if (folder() / ASKED).is_dir() else ()

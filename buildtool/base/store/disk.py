@@ -1,9 +1,9 @@
-"""Entries as files: FOLDER/LEVEL/ab/cdef…, written beside their names and renamed.
+"""Cache entries as files FOLDER/LEVEL/ab/cdef…, where "abcdef…" is the key. LEVEL is the namespace.
 
-Any number of processes may read and write at once. Nothing here raises: what cannot be read is a miss,
-what cannot be written is not kept, and both are counted. A file is the payload and its seal: a SHA-256 of the
-format, the entry's level and key, the version of buildtool, and the payload. So damaged bytes are refused,
-and so is the file of another entry or another version.
+A file is written under a temporary name and then renamed, so any number of processes may read and write at
+once. Nothing here raises: what cannot be read is a miss, what cannot be written is not stored, and both are
+counted. A file has the payload and its seal: a SHA-256 of the format, the entry's level and key, the version
+of buildtool, and the payload. So damaged bytes are refused, and so is the file of another entry or version.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ MOST_BYTES = 16 << 20  # of an entry: no larger file is written or read
 ASIDE = "aside"  # the folder of entries that were bad
 MOST_ASIDE = 20  # bad entries that are kept, so that people can look for the cause
 MEMO_BYTES = 32 << 20  # of the memo of builds
-_EVICTING = "0"  # how keys begin with which it is looked at how large the memo is: that takes a while
-_BLOCK = 4096  # bytes that a file takes at least: the memo has many small ones
-_EVICTED_TO = 0.8  # of the bound
+_EVICTING = "0"  # the memo's size is checked only for keys that begin so, since that takes a while
+_BLOCK = 4096  # bytes that a file takes on disk at least; the memo has many small files
+_EVICTED_TO = 0.8  # the share of the limit that is left after entries were evicted
 LOCK = "evict.lock"
-_STALE_SECONDS = 3600  # a half-written file this old is left over
+_STALE_SECONDS = 3600  # an unfinished file this old belongs to a process that was killed
 _KEY = re.compile(r"[0-9a-f]{64}")
 _PREFIX = re.compile(r"[0-9a-f]{2}")
 _LEVEL = re.compile(rf"(?!{ASIDE}$)[a-z]{{1,32}}")
@@ -48,11 +48,11 @@ _SEAL_BYTES = hashlib.sha256().digest_size
 
 
 class BadEntryError(Exception):
-    """Bytes that are not the entry that was asked for."""
+    """The bytes of an entry are damaged, or belong to another entry or another version of buildtool."""
 
 
 def pack(level: str, key: str, payload: bytes) -> bytes:
-    """Returns the bytes of an entry: the payload and a checksum."""
+    """Returns the bytes of an entry: the payload, followed by its seal."""
     return payload + _seal(level, key, payload)
 
 
@@ -73,7 +73,9 @@ def _seal(level: str, key: str, payload: bytes) -> bytes:
 
 
 class Disk:
-    """The entries below `folder`. `counts` has the numbers of failed reads, failed writes and bad entries."""
+    """The entries below `folder`. `counts` has the numbers of failed reads ("unreadable"), failed writes
+    ("unwritable") and bad entries ("bad").
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -81,7 +83,7 @@ class Disk:
 
     @cached_property
     def trouble(self) -> str:
-        """The reason why the folder cannot be used ("": it can be used). A missing folder is made."""
+        """The reason why the folder cannot be used; "" if it can be used. A missing folder is made."""
         try:
             private(self.folder)
             return ""
@@ -89,9 +91,7 @@ class Disk:
             return f"{error.path}: {error.text}"
 
     def read(self, level: str, key: str) -> bytes | None:
-        """Returns an entry's payload. Returns None where there is no entry, or a bad one, which is moved
-        aside.
-        """
+        """Returns an entry's payload; None if there is no entry, or a bad one, which is then moved aside."""
         if self.trouble:
             return None
         path = self._path(level, key)
@@ -116,7 +116,7 @@ class Disk:
         try:
             try:
                 _write(part, data)
-            except FileNotFoundError:  # the first entry of its folder; the cache's own is not made again
+            except FileNotFoundError:  # the first entry of its folder; the cache's own folder is not made
                 for folder in (path.parent.parent, path.parent):
                     folder.mkdir(mode=0o700, exist_ok=True)
                 _write(part, data)
@@ -129,7 +129,7 @@ class Disk:
         return len(data)
 
     def discard(self, level: str, key: str) -> None:
-        """Moves a bad entry aside, where people find it and programs do not."""
+        """Moves a bad entry into the folder ASIDE, where people can look at it and no program reads it."""
         self.counts["bad"] += 1
         aside = self.folder / ASIDE
         path = self._path(level, key)
@@ -143,7 +143,7 @@ class Disk:
             path.unlink(missing_ok=True)
 
     def remove(self, level: str, key: str) -> None:
-        """Removes an entry, if it is there."""
+        """Removes an entry, if it exists."""
         with contextlib.suppress(OSError, ValueError):
             self._path(level, key).unlink(missing_ok=True)
 
@@ -157,8 +157,8 @@ class Disk:
                         yield part.parent.name, key, file.stat(follow_symlinks=False).st_size
 
     def used(self, known: EntryId) -> int:
-        """Returns the time when an entry was last used (ns since 1970). This is its file's access time, 0
-        without a file.
+        """Returns the time when an entry was last used (ns since 1970): the access time of its file, or 0 if
+        it has no file.
         """
         try:
             return self._path(*known).lstat().st_atime_ns
@@ -172,8 +172,8 @@ class Disk:
             os.utime(path, ns=(when, path.lstat().st_mtime_ns), follow_symlinks=False)
 
     def sweep(self, stale_seconds: float = _STALE_SECONDS) -> None:
-        """Removes unfinished files that killed processes left. They must be older than `stale_seconds`, or
-        have a time in the future.
+        """Removes unfinished files of killed processes: those older than `stale_seconds`, or with a time in
+        the future.
         """
         now = time.time()
 
@@ -210,13 +210,13 @@ class Disk:
 
 
 def recall(level: str, key: str) -> bytes | None:
-    """Returns what a build has stored in the memo. Returns None where it is missing or cannot be trusted."""
+    """Returns what a build has stored in the memo; None if it is missing or cannot be trusted."""
     folder = memo_folder()
     return Disk(folder).read(level, key) if folder is not None and folder.is_dir() else None
 
 
 def keep(level: str, key: str, data: bytes) -> None:
-    """Stores `data` in the memo of builds, if the system allows it."""
+    """Stores `data` in the memo of builds. Errors of the system are ignored."""
     folder = memo_folder()
     if folder is None:
         return
@@ -224,23 +224,28 @@ def keep(level: str, key: str, data: bytes) -> None:
 
 
 def keep_within(disk: Disk, most: int, known: EntryId, data: bytes) -> None:
-    """Stores an entry in a folder. The entries there are limited to about `most` bytes."""
+    """Stores an entry in a folder, and evicts old entries now and then.
+
+    So the entries in the folder have at most about `most` bytes in total.
+    """
     is_new = not disk.used(known)
     if disk.write(*known, data) and is_new and known[1].startswith(_EVICTING):
         evict(disk, most, _BLOCK)
 
 
 def evict(disk: Disk, most: int, least: int = 0) -> None:
-    """Calls `shrink` for a folder of entries, unless another process does so at this time."""
+    """Calls `shrink` with the same arguments, unless another process evicts entries of this folder at this
+    time.
+    """
     with contextlib.suppress(OSError), hold_lock(disk.folder / LOCK, wait=False) as mine:
         if mine is not None:
             shrink(disk, most, least)
 
 
 def shrink(disk: Disk, most: int, least: int = 0) -> int:
-    """Returns the sum of the bytes of all entries; each entry counts as at least `least` bytes. If they are
-    more than `most`, it first removes the least recently used ones until four fifths of `most` are left. The
-    caller must have the lock.
+    """Returns the sum of the bytes of all entries; each entry counts as at least `least` bytes. If the sum is
+    above `most`, it first removes the least recently used entries until four fifths of `most` are left. The
+    caller must hold the lock.
     """
     disk.sweep()
     sizes = {(level, key): max(size, least) for level, key, size in disk.entries()}
@@ -270,7 +275,7 @@ def _unlink(folder: Path, chosen: Callable[[os.DirEntry[str]], object]) -> None:
 
 
 def _content(path: Path) -> bytes:
-    """Returns the content of a regular file. Raises OSError for a link, for anything else, and for a file
+    """Returns the content of a regular file. Raises OSError for a link, any other kind of file, and a file
     that is too large. Raises BadEntryError for a file that another user may have written.
     """
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))

@@ -1,7 +1,7 @@
-"""What is noted of a cache beside its entries: counts, the bytes of all of them, and what requests asked for.
+"""Notes about a cache, stored beside its entries: counts, the sum of all bytes, and reports on requests.
 
-It is written after an answer, never on its way: a file of counts, and an entry of its own for each subject of
-requests. What cannot be written, or is damaged, is not known any more, and entries are served all the same.
+They are written after an answer was sent, so that it does not wait for them: a file of counts, and a report
+for each subject of requests. If notes are damaged or cannot be written, entries are served all the same.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from buildtool.base.outfiles import write_whole
 from buildtool.base.store.disk import LOCK as EVICT_LOCK
 from buildtool.base.store.disk import Disk, keep_within, shrink
 
-COUNTS, ASKED = "counts", "asked"  # a file and a folder in the cache's
+COUNTS, ASKED = "counts", "asked"  # a file and a folder in the cache's folder
 WALKED = "uncounted.walk"  # the same file while all entries are counted
 UNCOUNTED = "uncounted"  # an empty file: there are entries that were written and not counted
 LOCK = "counts.lock"
@@ -28,11 +28,11 @@ MOST_ASKED_BYTES = 16 << 20
 _WAIT_SECONDS = 0.5  # for another process that writes the counts
 _TOTAL, _LAST = ".bytes", ".used"  # beside the counts: bytes of all entries, the time of the last note
 _LEVEL = "reports"
-Reports = dict[str, Any]  # by level: what a request asked of it
+Reports = dict[str, Any]  # by namespace: the look-ups of a request
 
 
 class Notes:
-    """The notes about the entries in `folder`."""
+    """The notes about the cache entries in `folder`."""
 
     def __init__(self, folder: Path) -> None:
         self._path, self._lock, self._uncounted = folder / COUNTS, folder / LOCK, folder / UNCOUNTED
@@ -41,17 +41,17 @@ class Notes:
         self.asked = Disk(folder / ASKED)
 
     def counts(self) -> dict[str, int]:
-        """The counts since the cache was made or cleared."""
+        """Returns the counts, by name, since the cache was made or cleared."""
         return {name: number for name, number in sorted(self._read().items()) if not name.startswith(".")}
 
     def total(self) -> int | None:
-        """The bytes of all entries; None where they are not known."""
+        """Returns the bytes of all entries; None if they are not known."""
         marked = self._uncounted.exists() or self._walked.exists()
         return None if marked else self._read().get(_TOTAL)
 
     def add(self, written: int, counts: Mapping[str, int]) -> int:
-        """Adds `written`, the bytes of new entries, and `counts` to the notes. Returns the time (ns since
-        1970). Each time is later than those returned before, even if the system's clock was set back.
+        """Adds `written`, the bytes of new entries, and `counts` to the notes. Returns the time of this note
+        (ns since 1970). It is later than that of every earlier note, even if the system's clock was set back.
         """
         now = time.time_ns()
 
@@ -68,8 +68,9 @@ class Notes:
         return now
 
     def evict(self, disk: Disk, most: int) -> None:
-        """Evicts entries if they have more than `most` bytes, and records the bytes of all entries that are
-        left. These include what other processes wrote meanwhile. Does nothing while another process evicts.
+        """Evicts entries if they have more than `most` bytes in total, and records the bytes of the entries
+        that are left, including those that other processes wrote meanwhile. Does nothing while another
+        process evicts.
         """
         with contextlib.suppress(OSError), hold_lock(disk.folder / EVICT_LOCK, wait=False) as mine:
             if mine is None:
@@ -86,15 +87,17 @@ class Notes:
                 self._walked.unlink(missing_ok=True)
 
     def reports(self, subject: str) -> Reports:
-        """Returns what the last request about a subject asked for; {} where that is not known."""
+        """Returns, by namespace, the look-ups of the last request about a subject; {} if they are not
+        known.
+        """
         data = self.asked.read(_LEVEL, _key(subject))
         with contextlib.suppress(Exception):  # msgpack raises a dozen kinds of damaged bytes
             return dict(msgpack.unpackb(data)["reports"])
         return {}
 
     def report(self, subject: str, reports: Reports, now: int) -> None:
-        """Records what a request about a subject asked for at the time `now`. The reports on other levels
-        stay.
+        """Records the look-ups, at the time `now`, of a request about a subject. Earlier reports on other
+        namespaces stay.
         """
         content = {"subject": subject, "reports": self.reports(subject) | reports}
         data: bytes = msgpack.packb(content, unicode_errors="backslashreplace")
@@ -102,10 +105,10 @@ class Notes:
         self.asked.touch((_LEVEL, _key(subject)), now)
 
     def subjects(self) -> Iterator[tuple[str, Reports]]:
-        """The subjects of requests with their reports, the latest first."""
+        """Yields the subjects of requests with their reports, the latest first."""
         known = [entry[:2] for entry in self.asked.entries()]
         for level, key in sorted(known, key=lambda entry: (-self.asked.used(entry), entry)):
-            with contextlib.suppress(Exception):  # of a damaged one there is nothing to tell
+            with contextlib.suppress(Exception):  # a damaged report is left out
                 content = msgpack.unpackb(self.asked.read(level, key))
                 yield str(content["subject"]), dict(content["reports"])
 
@@ -113,17 +116,17 @@ class Notes:
         try:
             known = msgpack.unpackb(self._path.read_bytes())
             return {str(name): int(number) for name, number in known.items()}
-        except Exception:  # there are none, or damaged ones
+        except Exception:  # there are no counts, or they are damaged
             return {}
 
     def _mark_uncounted(self) -> None:
-        """Marks the total as unknown. The next process that writes then counts all entries."""
+        """Marks the sum of all bytes as unknown. The next process that writes then counts all entries."""
         with contextlib.suppress(OSError):
             self._uncounted.touch()
 
     def _change(self, change: Callable[[dict[str, int]], None]) -> bool:
-        """Changes the counts. Returns False if the system refuses, or another process locks them for too
-        long.
+        """Calls `change` for the counts and writes them. Returns False if the system refuses, or another
+        process locks the counts for too long.
         """
         deadline = time.monotonic() + self._patience
         with contextlib.suppress(OSError):
@@ -135,7 +138,7 @@ class Notes:
                         write_whole(self._path, msgpack.packb(known))
                         return True
                 time.sleep(0.005)
-        self._patience = 0.0  # it is not tried once more
+        self._patience = 0.0  # later calls do not try again
         return False
 
 

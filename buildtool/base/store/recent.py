@@ -1,4 +1,4 @@
-"""Values in memory, by key: the ones used last, up to a limit."""
+"""Values in memory, by key. Only those that were used last are kept, up to a limit."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ V = TypeVar("V")
 
 
 class Recent(Generic[K, V]):
-    """Recently used values. The sum of their weights is at most `most`. A value weighs 1, or what `weigh`
-    returns.
+    """Recently used values, by key. No value is None. The sum of their weights is at most `most`; a value
+    weighs 1, or what `weigh` returns.
 
-    No value is None. The least recently used value is dropped first. A value above the limit is not kept.
+    The least recently used value is dropped first. A value that alone exceeds the limit is not stored.
     """
 
     def __init__(self, most: float, weigh: Callable[[V], int] = lambda _: 1) -> None:
@@ -23,14 +23,14 @@ class Recent(Generic[K, V]):
         self._most, self._weigh = most, weigh
 
     def get(self, key: K) -> V | None:
-        """Returns the value or None, and counts this as a use."""
+        """Returns the value under `key`, None if there is none there. This counts as a use."""
         value = self._values.get(key)
         if value is not None:
             self._values.move_to_end(key)
         return value
 
     def put(self, key: K, value: V, most: float = 0) -> None:
-        """Adds a value, and counts this as a use. `most` is another limit (0: the usual one)."""
+        """Adds a value; this counts as a use. `most` is the limit for this call (0: the usual limit)."""
         self.pop(key)
         self._values[key] = value
         self.held += self._weigh(value)
@@ -38,7 +38,7 @@ class Recent(Generic[K, V]):
             self.pop(next(iter(self._values)))
 
     def pop(self, key: K) -> None:
-        """Removes a value, if it is there."""
+        """Removes the value under `key`, if there is one."""
         value = self._values.pop(key, None)
         if value is not None:
             self.held -= self._weigh(value)

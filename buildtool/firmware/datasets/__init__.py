@@ -1,1 +1,1 @@
-"""Data sets: arrays or images, with their labels, as the inputs of a network."""
+"""Data sets: arrays or images that are the inputs of a network, with their labels."""

@@ -1,4 +1,4 @@
-"""Arrays as inputs of a network: from .npy and .npz files, random ones, and those of data sets."""
+"""Reads arrays from .npy and .npz files, draws random ones, and makes them a network's inputs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ _NPY, _NPZ = "numpy.save makes such a file", "numpy.savez makes such a file"
 class Header:
     """The header of a .npy file.
 
-    `bytes` is the header's length. `by_columns` is true if the elements are in Fortran order.
+    `shape`, `dtype`: those of the array.
+    `by_columns`: whether the elements are in Fortran order.
+    `bytes`: the header's length.
     """
 
     shape: tuple[int, ...]
@@ -52,9 +54,9 @@ class Header:
 
 
 def parse_npy(data: bytes, path: str, what: str = "the input") -> Array:
-    """Returns the array of a .npy file's bytes, without copying them; `what` names it in errors.
+    """Returns the array in the bytes of a .npy file, without copying its elements. Errors name it `what`.
 
-    UsageError for other files, and for arrays that do not contain numbers.
+    Raises UsageError for other files, and for arrays that do not contain numbers.
     """
     if data.startswith(b"PK"):
         raise UsageError(f"{what} is an archive of arrays, not one array", path=path, hint=_NPY)
@@ -64,10 +66,10 @@ def parse_npy(data: bytes, path: str, what: str = "the input") -> Array:
 
 
 def _read_header(file: IO[bytes], size: int, path: str, what: str) -> Header:
-    """Reads the header of a .npy file of `size` bytes; `file` is then at the first element.
+    """Reads the header of a .npy file of `size` bytes, so that `file` is then at the first element.
 
-    UsageError for other files, for arrays that do not contain numbers, and if the size does not match the
-    header.
+    Raises UsageError for other files, for arrays that do not contain numbers, and if the size does not match
+    the header.
     """
     try:
         with warnings.catch_warnings(action="ignore"):  # about headers that Python 2 wrote
@@ -91,7 +93,7 @@ def _read_header(file: IO[bytes], size: int, path: str, what: str) -> Header:
 
 @dataclass(frozen=True)
 class Member(Header):
-    """An array of an archive; only its header has been read."""
+    """An array in a .npz archive. Its elements are read on request."""
 
     archive: zipfile.ZipFile
     entry: zipfile.ZipInfo
@@ -104,7 +106,7 @@ class Member(Header):
             return parse_npy(self.archive.read(self.entry), self.path)
 
     def rows(self, positions: Sequence[int]) -> Array:
-        """Returns the elements of the first dimension at `positions`, which ascend."""
+        """Returns the elements at `positions` of the first dimension. `positions` is in ascending order."""
         if self.by_columns:  # the elements of a row are not adjacent
             return self.whole()[list(positions)]
         row = self.elements_bytes // max(self.shape[0], 1)
@@ -119,9 +121,9 @@ class Member(Header):
 
 
 def members(file: IO[bytes], path: str, what: str = "the data") -> dict[str, Member]:
-    """Returns the arrays of a .npz file by name, in the file's order; UsageError for another file.
+    """Returns the arrays of a .npz file by name, in the file's order. They can be read while `file` is open.
 
-    They can be read while `file` is open.
+    Raises UsageError for another file.
     """
     arrays: dict[str, Member] = {}
     with _reading(path, what):
@@ -140,7 +142,7 @@ def members(file: IO[bytes], path: str, what: str = "the data") -> dict[str, Mem
 
 @contextlib.contextmanager
 def _reading(path: str, what: str) -> Iterator[None]:
-    """Turns the errors of zipfile for damaged files into a UsageError."""
+    """A context that turns the errors of zipfile for a damaged file into a UsageError."""
     try:
         yield
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError, ValueError):
@@ -151,12 +153,15 @@ def _reading(path: str, what: str) -> Iterator[None]:
 
 
 def same_shape(shape: tuple[int, ...], tensor: Tensor) -> bool:
-    """Whether a shape equals a tensor's shape if dimensions of 1 are left out of both."""
+    """Whether a shape equals that of a tensor. Dimensions of 1 do not count."""
     return [n for n in shape if n != 1] == [n for n in tensor.shape if n != 1]
 
 
 def order_hint(shape: tuple[int, ...], tensor: Tensor) -> str:
-    """The hint for an array whose channels come first; "" for others."""
+    """Returns the hint for an array whose channels come first although those of the tensor come last.
+
+    Returns "" for other arrays.
+    """
     if len(shape) not in (3, 4) or len(tensor.shape) != 4:
         return ""
     moved = (*shape[:-3], *shape[-2:], shape[-3])
@@ -164,7 +169,7 @@ def order_hint(shape: tuple[int, ...], tensor: Tensor) -> str:
 
 
 def quantisation(tensor: Tensor, path: str) -> Quantization:
-    """Returns an input's scale and zero point; UsageError if the input has none."""
+    """Returns an input's scale and zero point; raises UsageError if the input has none."""
     if tensor.quant is None:
         raise UsageError(
             f"the input '{tensor.name}' has no scale, so it takes only quantised values",
@@ -175,9 +180,10 @@ def quantisation(tensor: Tensor, path: str) -> Quantization:
 
 
 def quantised(array: Array, tensor: Tensor, path: str) -> Array:
-    """Returns an array of the tensor's own type unchanged, and quantises an array of floats for integers.
+    """Returns an array with the tensor's type. An array of floats is quantised for a tensor of integers.
 
-    Floats beyond the range are clipped. A tensor of floats gets them as they are. UsageError for other types.
+    Floats beyond the range are clipped. An array of the tensor's own type is returned unchanged. Raises
+    UsageError for other types, and for floats that are not finite.
     """
     dtype = np.dtype(tensor.dtype.value)
     if tensor.dtype is DType.FLOAT32 and np.issubdtype(array.dtype, np.floating):
@@ -208,7 +214,8 @@ def quantised(array: Array, tensor: Tensor, path: str) -> Array:
 
 
 def input_values(data: bytes, tensor: Tensor, path: str) -> Array:
-    """Returns the quantised values of an input from a .npy file; floats in the file are quantised here.
+    """Returns the values of an input from the bytes of a .npy file. Floats are quantised for an input of
+    integers.
 
     The file's array has the input's shape, with or without a batch dimension of 1.
     """
@@ -223,9 +230,9 @@ def input_values(data: bytes, tensor: Tensor, path: str) -> Array:
 
 
 def inputs_of(inputs: Inputs, graph: Graph, in_sequence: int = 1) -> list[list[Array]]:
-    """Returns the inputs of a request: those of a file, or random ones.
+    """Returns the sets of inputs of a request: the one in its file, or random ones.
 
-    If the request does not say how many, there is one random input, or `in_sequence` inputs for a network
+    If the request does not give their number, there is one random set, or `in_sequence` sets for a network
     with state.
     """
     if inputs.file is not None:
@@ -234,9 +241,10 @@ def inputs_of(inputs: Inputs, graph: Graph, in_sequence: int = 1) -> list[list[A
 
 
 def draw_inputs(graph: Graph, count: int, seed: int) -> list[list[Array]]:
-    """Returns `count` sets of random inputs. All quantised values, or rows of a table, are equally likely.
+    """Returns `count` sets of random inputs. For each set it has an array for each of the network's inputs.
 
-    Values of float32 have a normal distribution around 0, whose standard deviation is 1.
+    All quantised values are equally likely, as are all rows of a table that an input selects from. Values of
+    float32 are normally distributed with mean 0 and standard deviation 1.
     """
     random, rows = np.random.default_rng(seed), dict[int, int]()
     for op in graph.ops:
@@ -258,17 +266,19 @@ def draw_inputs(graph: Graph, count: int, seed: int) -> list[list[Array]]:
 
 
 def sequences(graph: Graph, count: int, length: int) -> list[bool]:
-    """Returns, for each of `count` inputs, whether the state is reset before it.
+    """Returns, for each of `count` inputs, whether the network's state is reset before it.
 
-    The state is reset after every `length` inputs. If `length` is 0, there are two sequences of equal
-    length, which reveals a missing reset. The first input needs no reset, as init has reset the state.
+    The state is reset after every `length` inputs. If `length` is 0, there are two sequences of equal length,
+    which reveals a missing reset. The first input needs no reset, because init has reset the state.
     """
     each = length or max(1, -(-count // 2))
     return [bool(graph.states) and i > 0 and i % each == 0 for i in range(count)]
 
 
 def from_file(graph: Graph, file: File) -> list[list[Array]]:
-    """Reads one set of inputs from a .npy file; see `input_values`."""
+    """Returns the set of inputs in a .npy file (see `input_values`). Raises UsageError for a network with
+    several inputs.
+    """
     if len(graph.inputs) != 1:
         raise UsageError(
             f"the network has {len(graph.inputs)} inputs, but a .npy file has only one",
@@ -283,11 +293,12 @@ def from_file(graph: Graph, file: File) -> list[list[Array]]:
 class DataSet:
     """Inputs of a network, which are read one by one.
 
-    `names` are the user's names of the inputs. `labels` are the inputs' classes, () if there are no
-    labels. `classes` are the names of the classes by number, () if only numbers are known. `how` has a
-    text for each of the network's inputs, which says how its values are made. `read` returns the arrays
-    of the input at a position. `check` raises UsageError for an input that cannot be read, as far as a
-    quick test shows this.
+    `names`: the user's names of the inputs.
+    `labels`: the number of each input's class; () without labels.
+    `classes`: the names of the classes by number; () if only numbers are known.
+    `how`: for each of the network's inputs a text, which says how its values are made.
+    `read`: returns the arrays of the input at a position.
+    `check`: raises UsageError for an input that cannot be read, as far as a quick test shows this.
     """
 
     names: tuple[str, ...]

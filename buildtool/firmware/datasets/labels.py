@@ -1,4 +1,4 @@
-"""The labels of a data set: a class for each input, from .npy, .npz, text or CSV files."""
+"""Reads the labels of a data set, a class for each input, from .npy, .npz, text or CSV files."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ _KINDS = "labels are a .npy or .npz file of whole numbers, or .txt or .csv with 
 
 
 def of_inputs(file: File, names: Sequence[str], classes: Sequence[str] = ()) -> tuple[int, ...]:
-    """Reads the classes of inputs from a file.
+    """Returns the class number of each input, read from a file.
 
-    They are in the inputs' order. A table with two columns has them by the inputs' `names`. `classes` are
-    the names of the classes, for labels that are words. UsageError for a file that does not fit.
+    The file has a label for each of the inputs `names`, in their order; a table with two columns has the
+    inputs' names too. `classes` are the names of the classes, for labels that are words. Raises UsageError
+    for a file that does not fit.
     """
     suffix = file.path.lower().rpartition(".")[2]
     if suffix == "csv":
@@ -40,12 +41,12 @@ def of_inputs(file: File, names: Sequence[str], classes: Sequence[str] = ()) -> 
 
 
 def lines(file: File) -> list[str]:
-    """The lines of a text file that are not empty."""
+    """Returns the lines of a text file that are not empty."""
     return [line.strip() for line in _decode(file).splitlines() if line.strip()]
 
 
 def _decode(file: File) -> str:
-    """The text of a file; UsageError where it is not text."""
+    """Returns the text of a file; raises UsageError where it is not text."""
     try:
         return file.read("the labels", MOST_BYTES).decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -53,7 +54,9 @@ def _decode(file: File) -> str:
 
 
 def of_array(array: Array | Member, count: int, path: str, classes: Sequence[str] = ()) -> tuple[int, ...]:
-    """Returns the classes in an array of `count` labels, which are whole numbers or names of classes."""
+    """Returns the class numbers in an array of `count` labels, which are whole numbers or names of
+    `classes`.
+    """
     shape = array.shape
     hint = "labels.argmax(axis=1) if they are one-hot" if len(shape) == 2 and min(shape) > 1 else ""
     if math.prod(shape) != count or hint:
@@ -76,7 +79,7 @@ def of_array(array: Array | Member, count: int, path: str, classes: Sequence[str
 
 
 def _find_labels(arrays: Mapping[str, Member], path: str) -> Member:
-    """Finds the array of labels in an archive by its name, or takes the only array."""
+    """Returns the array of an archive that has the labels: the one with a known name, or the only one."""
     for name in LABELS:
         if name in arrays:
             return arrays[name]
@@ -87,7 +90,7 @@ def _find_labels(arrays: Mapping[str, Member], path: str) -> Member:
 
 
 def _read_words(words: Sequence[str], count: int, path: str, classes: Sequence[str]) -> tuple[int, ...]:
-    """Returns the classes of the inputs from a word for each, which is a number or the name of a class."""
+    """Returns the class number for each of the words, which are numbers or names of `classes`."""
     if len(words) != count:
         raise _make_count_error(f"{len(words):,}", count, path)
     number = {name: index for index, name in enumerate(classes)}
@@ -104,7 +107,7 @@ def _read_words(words: Sequence[str], count: int, path: str, classes: Sequence[s
 
 
 def _read_table(file: File, names: Sequence[str], classes: Sequence[str]) -> tuple[int, ...]:
-    """Reads the classes of the inputs from a CSV file.
+    """Returns the class numbers of the inputs, read from a CSV file.
 
     One column has the classes in the inputs' order. Two columns have an input's name and its class.
     """

@@ -36,15 +36,15 @@ CLASSES = "classes"  # the name of the array with the classes' names in an archi
 
 
 def open_data_set(wanted: DataOptions, graph: Graph, choose: Choice | None = None) -> DataSet:
-    """Opens the data set for a network, as `open_for_inputs` does."""
+    """Opens the data set for a network; see `open_for_inputs`."""
     return open_for_inputs(wanted, tuple(graph.tensors[t] for t in graph.inputs), choose)
 
 
 def open_for_inputs(wanted: DataOptions, inputs: tuple[Tensor, ...], choose: Choice | None = None) -> DataSet:
-    """Opens the data set for the inputs of a network; UsageError if it does not fit.
+    """Opens the data set for the `inputs` of a network. Raises UsageError if it does not fit them.
 
-    `choose` gets the number of inputs and returns the positions of those that will be read, in ascending
-    order. Other inputs are not stored in memory. If `choose` is None, all inputs are read.
+    `choose` gets the number of inputs in the data set and returns the positions of those that will be read,
+    in ascending order. Other inputs are not stored in memory. If `choose` is None, all inputs are read.
     """
     file = wanted.file
     if file.data is None and Path(file.path).is_dir():
@@ -54,7 +54,9 @@ def open_for_inputs(wanted: DataOptions, inputs: tuple[Tensor, ...], choose: Cho
 
 
 def choose_positions(count: int, limit: int | None, seed: int) -> list[int]:
-    """Returns the ascending positions of all inputs, or of `limit` inputs that are drawn from `seed`."""
+    """Returns the positions of all inputs, or of `limit` inputs that are drawn with `seed`, in ascending
+    order.
+    """
     if limit is None or limit >= count:
         return list(range(count))
     return sorted(int(i) for i in np.random.default_rng(seed).permutation(count)[:limit])
@@ -66,7 +68,7 @@ def choose_positions(count: int, limit: int | None, seed: int) -> list[int]:
 def _open_archive(
     arrays: dict[str, Member], wanted: DataOptions, inputs: tuple[Tensor, ...], choose: Choice
 ) -> DataSet:
-    """The data set of an archive, in which one array may have labels and one the classes' names."""
+    """Returns the data set of an archive. One of its arrays may have labels, and one the classes' names."""
     path = wanted.file.path
     input_names = {tensor.name for tensor in inputs}
     name = next((name for name in labels.LABELS if name in arrays and name not in input_names), "")
@@ -93,7 +95,7 @@ def _open_archive(
 
 
 def _match_inputs(arrays: Mapping[str, Member], inputs: Sequence[Tensor], path: str) -> list[Member]:
-    """Returns an array for each input of a network, by the inputs' names or in the archive's order."""
+    """Returns the array for each input of a network, by the inputs' names or in the archive's order."""
     names = [tensor.name for tensor in inputs]
     if all(name in arrays for name in names):
         return [arrays[name] for name in names]
@@ -127,7 +129,7 @@ def _make_reader(
 ) -> tuple[Callable[[int], Array], str]:
     """Returns a function that reads the input at a position in the archive, and a text.
 
-    The text says how the function converts the values. `array` has the inputs at `positions`.
+    The text says how the function converts the values. `array` has the inputs at `positions` only.
     """
     row = {position: place for place, position in enumerate(positions)}
     dtype = np.dtype(tensor.dtype.value)
@@ -159,7 +161,7 @@ def _make_reader(
 
 
 def _open_folder(wanted: DataOptions, inputs: tuple[Tensor, ...]) -> DataSet:
-    """The data set of a folder; UsageError for a network with several inputs."""
+    """Returns the data set of a folder; raises UsageError for a network with several inputs."""
     root = wanted.file.path
     if len(inputs) != 1:
         text = f"the network has {len(inputs)} inputs, but each file of a folder is only one"
@@ -195,9 +197,9 @@ def _is_array(name: str) -> bool:
 
 
 def _list_files(root: str, left_out: File | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Returns the sorted paths of the files in a folder, and the class of each file ("": none).
+    """Returns the sorted paths of the files in a folder, and the class of each file ("": no class).
 
-    The paths are relative to the folder. Hidden files and the file `left_out` are left out.
+    The paths are relative to the folder. Hidden files and the file `left_out` are not among them.
     """
     folder = Path(root)
     try:
@@ -229,14 +231,17 @@ def _list_files(root: str, left_out: File | None) -> tuple[tuple[str, ...], tupl
 
 
 def _list_visible(folder: Path) -> list[str]:
-    """The names in a folder, without hidden files."""
+    """Returns the names in a folder, without hidden files."""
     return sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
 
 
 def _read_labels(
     names: tuple[str, ...], classes_of: tuple[str, ...], wanted: DataOptions
 ) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """The class numbers of all inputs, and the names of the classes."""
+    """Returns the class number of each input, and the names of the classes.
+
+    `classes_of` has the class of each input by its folder ("": no class).
+    """
     folders = sorted(set(classes_of) - {""})
     file, classes = wanted.labels, tuple(folders)
     if file is not None:
@@ -249,7 +254,7 @@ def _read_labels(
 
 
 def _check_names(names: tuple[str, ...], folders: list[str], path: str) -> None:
-    """UsageError if `names` lacks the class of a folder, or has a class twice."""
+    """Raises UsageError if `names`, the names of classes, has a name twice, or lacks one of `folders`."""
     twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
     if twice is not None:
         raise UsageError(f"the class '{twice}' is named twice", path=path)

@@ -1,4 +1,4 @@
-"""Images, and uint8 arrays of pixels, as inputs of a network: they are resized and normalised.
+"""Makes images and uint8 arrays of pixels a network's input: resizes and normalises them.
 
 Normalising uses a table with 256 values for each channel.
 """
@@ -25,7 +25,7 @@ _DEEP = ("I", "F", "I;16", "I;16B", "I;16L", "I;16N")  # modes with more than 8 
 
 
 def mode(tensor: Tensor, path: str) -> str:
-    """Returns Pillow's image mode for an input; UsageError for an input that is not an image."""
+    """Returns Pillow's image mode for an input; raises UsageError for an input that is not an image."""
     shape = tensor.shape
     name = MODES.get(shape[-1]) if len(shape) == 4 and shape[0] == 1 else None
     if name is None:
@@ -35,7 +35,7 @@ def mode(tensor: Tensor, path: str) -> str:
 
 
 def pillow() -> Any:
-    """Returns Pillow's module for images; ToolError if Pillow is not installed."""
+    """Returns Pillow's module for images; raises ToolError if Pillow is not installed."""
     try:
         from PIL import Image
     except ImportError:
@@ -45,7 +45,7 @@ def pillow() -> Any:
 
 
 def check_image(path: Path) -> None:
-    """UsageError for a file whose first bytes are not those of an image."""
+    """Raises UsageError for a file whose first bytes are not those of an image."""
     try:
         with warnings.catch_warnings(action="ignore"), pillow().open(path):
             pass
@@ -61,10 +61,11 @@ def _make_image_error(path: str) -> UsageError:
 
 
 def image(data: bytes, tensor: Tensor, how: Resize, path: str) -> Array:
-    """Returns an image file's pixels in an input's size, as uint8 [height, width, channels].
+    """Returns an image file's pixels, resized to an input's height and width, as uint8 [height, width,
+    channels].
 
-    The first frame is used and turned as its EXIF data says. Transparency is not blended. UsageError for
-    other files.
+    The first frame is used, rotated as its EXIF data says. Transparency is not blended. Raises UsageError for
+    a file that is not an image, or has more than 8 bits per channel.
     """
     library = pillow()
     from PIL import ImageOps
@@ -88,7 +89,9 @@ def image(data: bytes, tensor: Tensor, how: Resize, path: str) -> Array:
 
 
 def _fit(opened: Any, size: tuple[int, int], how: Resize, path: str) -> Any:
-    """Resizes an image to the input's width and height, by bilinear filtering."""
+    """Returns a Pillow image with the input's width and height, resized by bilinear filtering. Raises
+    UsageError if `how` forbids to resize it.
+    """
     from PIL import Image, ImageOps
 
     bilinear = Image.Resampling.BILINEAR
@@ -109,11 +112,11 @@ NEAR = 0.02  # share of a range's width by which an input's range may differ fro
 
 
 def rule(tensor: Tensor, wanted: Normalise | None, path: str) -> Normalise:
-    """Returns the rule that turns pixels into real values.
+    """Returns the rule that turns pixels into real values: `wanted`, or the named rule with the input's
+    range.
 
-    It is `wanted`, or by default the named rule that has the input's range. UsageError if no named rule
-    has that range, for an input without a scale, and if the number of means is neither 1 nor the number
-    of channels. The range of an input of floats is unknown.
+    Raises UsageError if no named rule has that range (the range of an input of floats is unknown), for a
+    quantised input without a scale, and if the number of means is neither 1 nor the number of channels.
     """
     is_float = tensor.dtype is DType.FLOAT32
     quant = None if is_float else quantisation(tensor, path)
@@ -142,7 +145,7 @@ def rule(tensor: Tensor, wanted: Normalise | None, path: str) -> Normalise:
 
 
 def table(tensor: Tensor, how: Normalise) -> Array:
-    """Returns the value of every pixel value in the input's type: an array [channels, 256].
+    """Returns an array [channels, 256] with the value of the input's type for every pixel value.
 
     Quantised values are rounded half to even.
     """
@@ -160,7 +163,7 @@ def table(tensor: Tensor, how: Normalise) -> Array:
 
 
 def quantised(pixels: Array, values: Array) -> Array:
-    """Turns pixels [..., channels] into values of the same shape, with the table `values`."""
+    """Returns the input's values for pixels [..., channels], looked up in the table `values`."""
     return cast(Array, values[np.arange(values.shape[0]), pixels])
 
 

@@ -1,4 +1,8 @@
-"""Recordings for a network on a moving window: each is cut into hops, which follow one another."""
+"""Opens recordings for a network on a moving window.
+
+Each recording is cut into hops: the rows by which the window moves in one invoke. Hops of one recording
+follow one another.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +26,13 @@ if TYPE_CHECKING:
 def open_recordings(
     wanted: DataOptions, fed: Tensor, choose: Callable[[int, int], Sequence[int]]
 ) -> tuple[DataSet, int]:
-    """Opens recordings of equal length as a data set of hops, and returns it with the hops of a recording.
+    """Opens recordings of equal length as a data set of hops. Returns it, and the number of hops in a
+    recording.
 
-    `fed` is the input of a hop, an image with a row for each moment. A recording has any number of such rows;
-    those after its last whole hop are left out. `choose` gets the number of recordings and the hops of each,
-    and returns the hops that will be read. UsageError if the data do not fit.
+    `fed` is the input of a hop (the new rows of one invoke), an image with one row per moment. A recording
+    has any number of such rows; those after its last whole hop are left out. `choose` gets the number of
+    recordings and the hops of each, and returns the positions of the hops that will be read. Raises
+    UsageError if the data do not fit.
     """
     hop = fed.shape[1]
     rows = _count_rows(wanted.file, fed)
@@ -60,7 +66,7 @@ def open_recordings(
 
 
 def _count_rows(file: File, fed: Tensor) -> int:
-    """The rows of the recordings in an archive, or in the first file of a folder."""
+    """Returns the number of rows of a recording: of those in an archive, or of the first file in a folder."""
     row = math.prod(fed.shape[2:])
     if file.data is None and Path(file.path).is_dir():
         first = next((path for path in sorted(Path(file.path).rglob("*.npy"))), None)

@@ -1,1 +1,1 @@
-"""Runs a linked firmware image: executes, compares with the reference, validates, profiles."""
+"""Runs a linked firmware image, compares it with a reference, validates and profiles it."""

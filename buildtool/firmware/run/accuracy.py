@@ -1,4 +1,4 @@
-"""Top-1 accuracy, confusion matrix, precision and recall, from predictions and labels."""
+"""Computes top-1 accuracy, confusion matrix, precision and recall, from predictions and labels."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from buildtool.schema.datasets import Accuracy, ClassFigures, Top1
 
 
 def scores(graph: Graph, wanted: str) -> tuple[int | None, str]:
-    """Returns the index of the output whose largest value gives the class, or None and the reason.
+    """Returns the tensor index of the output whose largest value gives the class, and "". If it is not known
+    which output that is, returns None and the reason.
 
-    UsageError if `wanted` names no output, or an output without a value for each class.
+    `wanted` is the name of an output ("": choose one). Raises UsageError if the network has no such output,
+    or if it does not have a value for each class.
     """
     outputs = {graph.tensors[t].name: t for t in graph.outputs}
     if wanted:
@@ -36,7 +38,7 @@ def scores(graph: Graph, wanted: str) -> tuple[int | None, str]:
 
 
 def _find_mismatch(tensor: Tensor) -> str:
-    """Says why a tensor does not have one value for each class; "" if it may have."""
+    """Returns why a tensor cannot have one value for each class; "" if it may."""
     if tensor.elements < 2:
         return "is a single value, not one for each class"
     if sum(n != 1 for n in tensor.shape) > 1:
@@ -45,7 +47,9 @@ def _find_mismatch(tensor: Tensor) -> str:
 
 
 def check_labels(labels: Sequence[int], classes: Sequence[str], tensor: Tensor, path: str) -> None:
-    """UsageError if an output has too few classes for the labels or for the names of classes."""
+    """Raises UsageError if the output `tensor` has too few values for the labels or for the names of
+    classes.
+    """
     if len(classes) > tensor.elements:
         text = f"there are {len(classes):,} classes, but the output '{tensor.name}' has {tensor.elements:,}"
         raise UsageError(text, path=path)
@@ -57,7 +61,7 @@ def check_labels(labels: Sequence[int], classes: Sequence[str], tensor: Tensor, 
 
 
 def prediction(values: np.ndarray) -> int:
-    """The class with the largest value; the first of equal ones."""
+    """Returns the class with the largest value; the first one if several are equal."""
     return int(values.reshape(-1).argmax())
 
 
@@ -70,7 +74,9 @@ def accuracy(
 ) -> Accuracy:
     """Returns the accuracy of the reference's predictions and of the firmware's.
 
-    `reference` has a prediction for each label. `firmware` maps positions of inputs to predictions.
+    `tensor` is the output that gives the class, and `classes` the names of the classes. `reference` has a
+    prediction for each of the `labels`. `firmware` maps the position of an input to its prediction; it may
+    lack some inputs.
     """
     is_complete = len(firmware) == len(labels)
     predictions = [firmware[i] for i in range(len(labels))] if is_complete else list(reference)
@@ -93,7 +99,10 @@ def _count_top1(pairs: Sequence[tuple[int, int]]) -> Top1:
 
 
 def _count_classes(pairs: Counter[tuple[int, int]], names: Sequence[str]) -> list[ClassFigures]:
-    """Returns the figures of every class that occurs as a label or as a prediction."""
+    """Returns the figures of every class that occurs as a label or as a prediction.
+
+    `pairs` has the number of inputs for each pair (label, prediction), and `names` the names of the classes.
+    """
     labels = Counter(label for label, _ in pairs.elements())
     predicted = Counter(guess for _, guess in pairs.elements())
     return [

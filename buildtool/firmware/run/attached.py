@@ -1,4 +1,4 @@
-"""A run on an attached board: its flash is written, then the board answers over a link."""
+"""Runs firmware on an attached board: its flash is written, then the board answers over a link."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ SHOWN_LINES = 12  # of a tool's output
 
 
 def run_attached(planned: Planned, image: Path, request: RunRequest, attached: AttachedRun) -> RunResult:
-    """Runs the firmware image over the request's link. Flashes an attached board first, if needed.
+    """Runs the firmware image over a link. An attached board is flashed first, unless it already has the
+    image.
 
-    Raises ToolError and ProgramError.
+    Raises ToolError if a tool or the link fails, and ProgramError if the firmware does.
     """
     board = planned.target.board
     if not (attached.is_emulated or attached.is_flashed):
@@ -38,18 +39,22 @@ def run_attached(planned: Planned, image: Path, request: RunRequest, attached: A
 
 
 def flashing(board: Board, image: Path, tool: str) -> Flashing:
-    """Returns the plugin's way to write an image to the board's flash; UsageError if it has none."""
+    """Returns the command with which the board's plugin writes an image to flash. `tool` names a program ("":
+    the preferred one). Raises UsageError if the plugin has no such command.
+    """
     return cast(Flashing, _find_method(board, "flashing", "board")(board, image, tool))
 
 
 def takes_binary(how: Flashing, image: Path) -> bool:
-    """Whether the tool reads the image's .bin file, which may be missing or belong to another image."""
+    """Whether the tool reads the .bin file beside the image. This file may be missing or belong to another
+    image.
+    """
     return str(image.with_suffix(".bin")) in how.command
 
 
 @contextmanager
 def flashable(board: Board, image: Path, tool: str) -> Iterator[Flashing]:
-    """Yields the result of `flashing`. The files that the tool reads exist until the context ends."""
+    """A context with the result of `flashing`, in which the files that the tool reads exist."""
     how = flashing(board, image, tool)
     if not takes_binary(how, image):
         yield how
@@ -62,7 +67,7 @@ def flashable(board: Board, image: Path, tool: str) -> Iterator[Flashing]:
 
 
 def flash(how: Flashing, image: Path) -> None:
-    """Flashes a board; ToolError where the tool is missing or fails, with the command to run by hand."""
+    """Flashes a board. Raises ToolError if the tool is missing or fails."""
     line = shlex.join(how.command)
     if not how.is_there:
         other = "or write it with --out: buildtool flash; run its command, then validate --flashed"

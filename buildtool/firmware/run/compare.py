@@ -1,4 +1,4 @@
-"""The reference's values, and the differences of a run from them."""
+"""Computes the reference's values of tensors, and how a run differs from them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Difference:
     first: int  # flat index of the first element that differs
 
     def json(self) -> DifferenceAnswer:
-        """The difference as part of an answer."""
+        """Returns the difference as part of an answer."""
         return {
             "input": self.input_set,
             "tensor": self.name,
@@ -48,9 +48,9 @@ class Difference:
 
 
 def referrer(which: Reference, model: bytes, source: Graph, graph: Graph) -> Referrer:
-    """Returns a function that computes the right value of each tensor of `graph`.
+    """Returns a function that computes the reference's value of each tensor of `graph`, for a set of inputs.
 
-    `graph` is the file's `source` after rewriting. LiteRT runs in this process. If one of LiteRT's own
+    `graph` is the file's graph `source` after rewriting. LiteRT runs in this process. If one of LiteRT's own
     checks fails, the process ends (see `judge`).
     """
     if which == Reference.NUMPY:
@@ -83,7 +83,7 @@ def referrer(which: Reference, model: bytes, source: Graph, graph: Graph) -> Ref
 
 
 def _make_numpy_referrer(source: Graph, graph: Graph) -> Referrer:
-    """Returns a function that runs our own executor, with all channels of the file."""
+    """Returns a function that runs buildtool's own executor, on the network with all channels of the file."""
     from buildtool.graph.reference import execute, initial_states, next_states
     from buildtool.graph.rewrite import rewrite
 
@@ -109,12 +109,14 @@ def _make_numpy_referrer(source: Graph, graph: Graph) -> Referrer:
 
 
 def _pick(value: Array, origin: Source) -> Array:
-    """Returns the channels of a tensor of the file that the network still has."""
+    """Returns, of a file's tensor, the channels that the simplified network still has."""
     return value[..., origin.channels] if origin.channels else value
 
 
 def _has_narrow_svdf(model: bytes) -> bool:
-    """Whether an SVDF of the file has an 8-bit state, which `tflite.svdf8` reads as other operators."""
+    """Whether an SVDF of the file has an 8-bit state. (`tflite.svdf8` reads such an SVDF as other
+    operators.)
+    """
     from buildtool.graph.tflite.flat import FlatFile
     from buildtool.graph.tflite.schema import tflite
 
@@ -141,10 +143,10 @@ def _has_narrow_biases(model: bytes, source: Graph) -> bool:
 
 
 def _open_litert(model: bytes, *, ready: bool = False) -> Any:
-    """Opens the network in LiteRT with its reference kernels; ToolError if LiteRT refuses it.
+    """Opens the network in LiteRT with its reference kernels; raises ToolError if LiteRT refuses it.
 
-    LiteRT then keeps the value of every tensor. If `ready` is true, its tensors are allocated, so that it
-    can run.
+    LiteRT then keeps the value of every tensor. If `ready` is true, its tensors are allocated, so that it can
+    run.
     """
     try:
         from ai_edge_litert.interpreter import Interpreter, OpResolverType
@@ -166,9 +168,9 @@ def _open_litert(model: bytes, *, ready: bool = False) -> Any:
 def _run_litert(
     interpreter: Any, source: Graph, graph: Graph, inputs: Sequence[Array], places: Mapping[int, int]
 ) -> dict[int, Array]:
-    """Runs LiteRT and returns the values of the file's tensors that `graph` still has.
+    """Runs LiteRT and returns the values of those tensors of the file that `graph` still has.
 
-    `places` maps the tensors' indices in the file to the interpreter's.
+    `places` maps a tensor's index in the file to its index in the interpreter, where they differ.
     """
     details = interpreter.get_input_details()
     for detail, array in zip(details, file_inputs(source, graph, inputs), strict=True):
@@ -183,7 +185,10 @@ def _run_litert(
 
 
 def file_inputs(source: Graph, graph: Graph, inputs: Sequence[Array]) -> list[Array]:
-    """Returns the inputs of the rewritten `graph` as those of the file's `source`."""
+    """Returns the inputs of the file's graph `source` that correspond to `inputs` of the rewritten `graph`.
+
+    They may differ in type (float32) and in the order of dimensions.
+    """
     arrays = []
     for index, quantised in zip(source.inputs, inputs, strict=True):
         array: Array = quantised
@@ -197,7 +202,9 @@ def file_inputs(source: Graph, graph: Graph, inputs: Sequence[Array]) -> list[Ar
 
 
 def graph_values(graph: Graph, read: Callable[[int], Array]) -> dict[int, Array]:
-    """Returns the values of the tensors that `graph` still has; `read` returns one of the file's tensors."""
+    """Returns the values of the tensors of `graph` that come from the file. `read` returns the value of the
+    file's tensor with an index.
+    """
     values: dict[int, Array] = {}
     for t in graph.activations():
         origin = graph.tensors[t].source
@@ -211,7 +218,9 @@ def graph_values(graph: Graph, read: Callable[[int], Array]) -> dict[int, Array]
 
 
 def _refuse_undefined(interpreter: Any, source: Graph, places: Mapping[int, int]) -> None:
-    """Raises ToolError if a QUANTIZE read NaN or what is beyond int32: its results depend on the machine."""
+    """Raises ToolError if a QUANTIZE has read NaN or a number beyond int32: its result depends on the
+    machine.
+    """
     for op in source.ops:
         operand, result = (source.tensors[ts[0]] for ts in (op.inputs, op.outputs))
         if op.kind is not OpKind.QUANTIZE or operand.dtype is not DType.FLOAT32:
@@ -236,14 +245,17 @@ def _clear_detections(interpreter: Any, source: Graph, places: Mapping[int, int]
 
 
 def computed(mask: bytes, tensor: Tensor) -> npt.NDArray[np.bool_]:
-    """Returns a mask of a tensor's computed elements; `mask` has 1 for every computed byte."""
+    """Returns the mask of a tensor's elements that were computed, from `mask`, which has a 1 for every
+    computed byte.
+    """
     return np.frombuffer(mask, np.bool_)[:: tensor.dtype.size]
 
 
 def distance(actual: Array, right: Array, least: Array | None = None) -> npt.NDArray[np.int64]:
-    """Returns the distance of each element: of float32 in units in the last place. NaN equals NaN.
+    """Returns the distance of each element of `actual` from that of `right`, the correct values.
 
-    Of finite numbers below those of `least`, the units are those of `least`.
+    For float32 it is in units in the last place, and NaN equals NaN. The unit is that of the correct value,
+    or of the number in `least` at the same place if that is larger (see `curve_units`).
     """
     if actual.dtype != np.float32:
         return np.abs(actual.astype(np.int64) - right.astype(np.int64))
@@ -268,9 +280,10 @@ def difference(
     expected: Mapping[int, Array],
     partial: Mapping[int, bytes] = _WHOLE,
 ) -> list[Difference]:
-    """Returns every tensor of `tensors` (tensor index -> raw bytes) that differs, in the plan's order.
+    """Returns a Difference for every tensor that differs from `expected`, in the order of `tensors`.
 
-    `partial` has, for tensors that were not computed as a whole, 1 for every computed byte.
+    `tensors` maps a tensor's index to its raw bytes. `partial` has, for tensors that were not computed as a
+    whole, a 1 for every computed byte.
     """
     rows = []
     producers = graph.producers()

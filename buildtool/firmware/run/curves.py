@@ -1,9 +1,9 @@
-"""How far LiteRT's exp, log and tanh of float32 are from buildtool's, and what follows from that.
+"""Compares operators with exp, log and tanh of float32, whose results may differ from LiteRT's.
 
-LiteRT calls the library of the machine that it runs on; firmware has routines of its own, which give the
-same bits on every core. So an operator with such a function is compared with LiteRT within a bound, on the
-elements whose operands are equal. What is computed from results that differ is compared with our own
-executor. All other values have to equal LiteRT's, also behind such an operator: after a QUANTIZE the integers
+LiteRT calls the math library of the machine that it runs on. Firmware has routines of its own, which give the
+same bits on every core. So an operator with such a function is compared with LiteRT within a bound, on those
+elements whose operands are equal. Values computed from results that differ are compared with buildtool's own
+executor. All other values must equal LiteRT's, even after such an operator: after a QUANTIZE, the integers
 are mostly equal.
 """
 
@@ -22,17 +22,20 @@ from buildtool.schema.runs import CurvesAnswer
 
 
 def has_curves(graph: Graph) -> bool:
-    """Whether a network has operators whose results may differ from LiteRT's."""
+    """Whether a network has operators whose float32 results may differ from LiteRT's."""
     return any(curve_bound(graph, op) for op in graph.ops)
 
 
 @dataclass
 class Curves:
-    """The distances between LiteRT's values and ours, over all inputs.
+    """The differences between LiteRT's values and those of buildtool's executor, over all inputs.
 
-    `bound` and `largest` are in units in the last place, of the operators alone. `values` counts elements of
-    integer tensors that were computed from different floats, and of the network's outputs. `different` of
-    them differ, by at most `steps` (float outputs: units in the last place).
+    `operators`: the number of operators with exp, log or tanh.
+    `bound`, `largest`: their allowed and their largest difference, in units in the last place.
+    `values`: the number of compared elements: those of the network's outputs, and those of integer tensors
+    that were computed from different floats.
+    `different`: how many of these differ.
+    `steps`: their largest difference (float outputs: units in the last place).
     """
 
     operators: int
@@ -41,16 +44,16 @@ class Curves:
     values: int = 0
     different: int = 0
     steps: int = 0
-    _carried: frozenset[int] = field(default=frozenset(), repr=False)  # states that began apart
+    _carried: frozenset[int] = field(default=frozenset(), repr=False)  # states that differ before an invoke
 
     @classmethod
     def of(cls, graph: Graph) -> Curves:
-        """Returns the distances before the first input."""
+        """Returns the Curves for a network before its first input: no values have been compared yet."""
         bounds = [bound for op in graph.ops if (bound := curve_bound(graph, op))]
         return cls(len(bounds), max(bounds, default=0))
 
     def answer(self) -> CurvesAnswer:
-        """Describes the distances in an answer."""
+        """Returns the differences as part of an answer."""
         return {
             "operators": self.operators,
             "bound_ulp": self.bound,
@@ -63,9 +66,11 @@ class Curves:
     def settle(
         self, graph: Graph, litert: Mapping[int, Array], ours: Mapping[int, Array], reset: bool
     ) -> Mapping[int, Array]:
-        """Returns the values that a run must have: LiteRT's, or ours where they may differ from LiteRT's.
+        """Returns the values that a run must have: LiteRT's, or those of `ours` where they may differ within
+        the bound.
 
-        `reset`: the state is that of the start again.
+        `litert` and `ours` map a tensor's index to its value; `ours` is buildtool's executor. `reset` says
+        that the state was reset before this input.
         """
         expected = dict(litert)
         # whether a tensor differs from LiteRT's, or may
@@ -92,7 +97,9 @@ class Curves:
         litert: Mapping[int, Array],
         ours: Mapping[int, Array],
     ) -> bool:
-        """Whether an operator keeps its bound where its operand is known to be equal."""
+        """Whether an operator's results differ by at most its `bound`, on elements whose operands are
+        equal.
+        """
         x, *others = op.inputs
         if x not in litert or x not in ours:
             return True

@@ -1,11 +1,12 @@
-"""Estimates of cycles: a model of the core gives the time of blocks of code, to which corrections are added.
+"""Estimates the cycles of a run: a model of the core gives the time of blocks of code, and corrections are
+added.
 
     cycles = pipeline + words + branches + code + data
 
-`pipeline` is the sum of the blocks' cycles by the model, times how often they ran. `words` are the extra
-cycles of loads and stores of several words, as the model counts one word. `branches` are the cycles of taken
-branches, by the board's file. `code` and `data` are waits for memories whose speed the file gives. Each part
-of an operator is a whole number, so that all sums are exact.
+`pipeline` is the sum of the blocks' cycles by the model, each times how often the block ran. `words` are the
+extra cycles of loads and stores of several words, which the model counts as one word. `branches` are the
+cycles of taken branches, by the board's file. `code` and `data` are waits for memories whose speed the file
+gives. Each part of an operator is a whole number, so that all sums are exact.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ from buildtool.target.types import Board, RunResult
 
 
 class Parts(NamedTuple):
-    """The cycles of one or more operators, by cause."""
+    """The estimated cycles of one or more operators, by cause: the terms of the sum in this module's
+    docstring.
+    """
 
     pipeline: int = 0
     words: int = 0
@@ -47,8 +50,10 @@ class Parts(NamedTuple):
 class Timing:
     """The estimated cycles of a run.
 
-    `parts` has them by the operators' positions; `OUTSIDE` is the code between operators. `taken` is the
-    number of taken branches. `skipped` has the names of instructions that the model does not know.
+    `identity`: the timing model.
+    `parts`: the cycles by the operators' positions; those of code between operators are under `OUTSIDE`.
+    `taken`: the number of taken branches.
+    `skipped`: the names of instructions that the model does not know.
     """
 
     identity: str
@@ -63,7 +68,7 @@ class Timing:
 
 
 def find_timer(board: Board) -> Timer | str:
-    """Returns the timing model of a board's core, or the reason why there is none."""
+    """Returns the timing model of a board's core, or a text with the reason why there is none."""
     if board.is_native:
         return f"firmware for board '{board.name}' runs on this machine, not on the board's core"
     find = getattr(plugin(board), "timer", None)
@@ -76,7 +81,9 @@ def find_timer(board: Board) -> Timer | str:
 
 
 def time_blocks(executed: Executed, board: Board, timer: Timer, session: Session) -> Timing:
-    """The cycles of a run whose blocks were counted; ToolError if the model fails."""
+    """Returns the cycles of a run, from the counts of its blocks of code. Raises ToolError if the model
+    fails.
+    """
     times = block_times(executed.blocks, timer, session)
     pipeline = board.pipeline or Pipeline(timer.identity)
     parts = {op: _sum_parts(work, times, pipeline) for op, work in executed.work.items()}
@@ -97,7 +104,7 @@ def _sum_parts(work: Work, times: Sequence[BlockTime], core: Pipeline) -> Parts:
 
 
 def block_times(blocks: Sequence[bytes], timer: Timer, session: Session) -> list[BlockTime]:
-    """Returns the time of each block, from the session, the cache or `Timer.time`.
+    """Returns the time of each block of machine code, from the session, the cache or `Timer.time`.
 
     The session stores a time for each block. The cache stores the times of all these blocks as one entry.
     """
@@ -135,12 +142,14 @@ def _unpack(data: bytes, count: int) -> list[BlockTime]:
 
 
 def in_ms(cycles: int, board: Board) -> float | None:
-    """Converts cycles to milliseconds at the board's clock; None if the clock is not known."""
+    """Returns the milliseconds that `cycles` take at the board's clock; None if its frequency is not
+    known.
+    """
     return cycles / board.clock_hz * 1000 if board.clock_hz else None
 
 
 def parts_answer(parts: Parts) -> CycleParts:
-    """The parts as part of an answer."""
+    """Returns the parts as part of an answer."""
     return cast(CycleParts, parts._asdict())
 
 
@@ -148,7 +157,7 @@ def estimate(timing: Timing, run: RunResult, board: Board) -> CycleEstimate:
     """Returns the estimated cycles of a run as part of an answer."""
     assert board.pipeline is not None and run.executed is not None
     waits = [wait for work in run.executed.work.values() for wait in work.waited]
-    roles = dict.fromkeys((board.code, board.data, board.arena, board.weights))
+    roles = dict.fromkeys((board.code, board.kernels or board.code, board.data, board.arena, board.weights))
     return {
         "model": timing.identity,
         "skipped": list(timing.skipped),

@@ -1,4 +1,4 @@
-"""Validation on a data set: the firmware computes many inputs in a few runs, the reference all of them.
+"""Validates on a data set: the firmware runs on many inputs in a few runs, the reference on all of them.
 
 The number of inputs for the firmware follows from an estimate of executed instructions and from the rates
 below, not from a clock. So the same command uses the same inputs on every machine.
@@ -44,8 +44,8 @@ RUN_SECONDS = 30.0  # estimated time of one start of the emulator
 MOST_INPUTS, MOST_BYTES = 500, 1 << 26  # limits of one start
 LATE = 40  # a run is stopped after this many times its estimate
 BOUNDED = 4  # inputs on which the bounds of operators that round differently are checked
-MOST_SECONDS = 3600.0  # all inputs go through the firmware if that takes no longer;
-SAMPLE_SECONDS = 600.0  # else a sample that takes this long
+MOST_SECONDS = 3600.0  # the firmware runs on all inputs if that takes no longer
+SAMPLE_SECONDS = 600.0  # otherwise it runs on a sample that takes this long
 SHORT_SECONDS = 60.0  # if all inputs are estimated to take no longer, no instructions are counted first
 # QEMU's instructions per second for cores without and with vectors, a little below the measured rates (see
 # docs/guides/accuracy.md), and multiply-accumulates per second of plain C.
@@ -58,7 +58,7 @@ _VECTORS = ("mve", "zve", "xs3")  # words in the names of instruction sets
 
 @dataclass(frozen=True)
 class Estimate:
-    """The work of an input, and how much work is done per second.
+    """The work for one input, and the `rate`: work per second.
 
     If `is_native` is true, the work is in multiply-accumulates on this machine. Otherwise it is in
     instructions of an emulated core. If `is_counted` is true, a run has counted the work. Otherwise it
@@ -72,12 +72,14 @@ class Estimate:
 
     @property
     def seconds(self) -> float:
-        """The estimated time of an input, in seconds."""
+        """The estimated time for one input, in seconds."""
         return self.work / self.rate
 
 
 def _estimate_work(planned: Planned, attached: AttachedRun | None) -> Estimate | None:
-    """Estimates the work of an input by the plan; None for an attached board, which has its own speed."""
+    """Returns the estimated work for one input, by the plan; None for an attached board, whose speed is
+    unknown.
+    """
     if attached is not None and not attached.is_emulated:
         return None
     board = planned.target.board
@@ -89,7 +91,10 @@ def _estimate_work(planned: Planned, attached: AttachedRun | None) -> Estimate |
 
 
 def _count_work(planned: Planned, firmware: Firmware, first: Sequence[Array], by_plan: Estimate) -> Estimate:
-    """Counts an input's instructions in the emulator; returns `by_plan` where that is not possible."""
+    """Returns the work for the input `first`, counted in the emulator.
+
+    If the work cannot be counted, returns `by_plan`, the estimate that follows from the plan.
+    """
     if reality(planned.target.board).level is not Level.EMULATOR:
         return by_plan
     try:
@@ -100,7 +105,9 @@ def _count_work(planned: Planned, firmware: Firmware, first: Sequence[Array], by
 
 
 def through(count: int, each: Estimate | None) -> int:
-    """Returns how many of `count` inputs the firmware runs on, at least 1."""
+    """Returns on how many of `count` inputs the firmware runs, at least 1. `each` is the estimate for one
+    input (None: all are run).
+    """
     if each is None or count * each.seconds <= MOST_SECONDS:
         return count
     return max(1, min(count, int(SAMPLE_SECONDS / each.seconds)))
@@ -119,9 +126,12 @@ def _describe_share(by: str, count: int, each: Estimate | None) -> Share:
 
 @dataclass(frozen=True)
 class _Pace:
-    """The number of inputs, how many are finished, and the seconds that these took.
+    """How far the runs of inputs have come.
 
-    `nominal` is the estimated seconds of one input.
+    `total`: the number of inputs.
+    `nominal`: the estimated time for one input, in seconds.
+    `finished`: how many inputs are finished.
+    `seconds`: the time that these took.
     """
 
     total: int
@@ -130,7 +140,9 @@ class _Pace:
     seconds: float = 0.0
 
     def after(self, began: float, count: int) -> _Pace:
-        """Returns this pace with `count` more finished inputs, which have run since the time `began`."""
+        """Returns this pace with `count` more finished inputs, which have run since the time `began` (of
+        time.monotonic).
+        """
         seconds = self.seconds + time.monotonic() - began
         return replace(self, finished=self.finished + count, seconds=seconds)
 
@@ -142,21 +154,23 @@ class _Pace:
 
 
 class _Progress:
-    """Reports the current input and the remaining time."""
+    """Reports the current input and the remaining time to a session."""
 
     def __init__(self, session: Session, firmware: _Pace, reference: _Pace) -> None:
         self._session = session
         self._paces = {"firmware": firmware, "reference": reference}
 
     def running(self, which: str, began: float, count: int) -> None:
-        """Reports that `count` more inputs have been run since the time `began`."""
+        """Reports that `count` inputs of the current run are finished. `which` is "firmware" or "reference",
+        `began` the time when the run began.
+        """
         paces = {**self._paces, which: self._paces[which].after(began, count)}
         total, remaining = paces[which].total, duration(sum(pace.left for pace in paces.values()))
         at = min(paces[which].finished + 1, total)
         self._session.tell(f"{which}: input {at:,} of {total:,}, {remaining} left")
 
     def ended(self, which: str, began: float, count: int) -> None:
-        """Adds a finished run: `count` inputs since the time `began`."""
+        """Records that a run of `count` inputs has ended, which began at the time `began`."""
         self._paces[which] = self._paces[which].after(began, count)
 
 
@@ -165,9 +179,9 @@ class _Progress:
 
 @dataclass
 class _Job:
-    """The chosen inputs of a data set, the judge of their outputs, and the results so far.
+    """The chosen inputs of a data set, the `Judge` that has their right outputs, and the results until now.
 
-    A position is an index into the chosen inputs. `planned` is None where no firmware is run.
+    A position is an index into the chosen inputs. `planned` is None if no firmware is run.
     """
 
     session: Session
@@ -189,7 +203,7 @@ class _Job:
     def resets(self, positions: Sequence[int]) -> list[bool]:
         """Returns, for each of the inputs at `positions`, whether the state is reset before it.
 
-        The inputs are whole sequences.
+        `positions` must be those of whole sequences.
         """
         return [self.chosen[at] % self.sequence == 0 for at in positions]
 
@@ -198,7 +212,7 @@ class _Job:
         return (self.chosen[at] + 1) % self.sequence == 0
 
     def read(self, at: int) -> list[Array]:
-        """The arrays of an input."""
+        """Returns the arrays of the input at a position."""
         return self.data.read(self.chosen[at])
 
     def refer(
@@ -207,9 +221,11 @@ class _Job:
         progress: _Progress,
         runs: Sequence[tuple[list[Array], dict[int, bytes]]] = (),
     ) -> None:
-        """Computes inputs with the reference, and compares the firmware's outputs, if it ran.
+        """Runs the reference on the inputs at `positions`, and compares the firmware's outputs with its
+        outputs.
 
-        `runs` then has the arrays and the firmware's outputs for each input.
+        `runs` has each input's arrays and the firmware's outputs for it. It is empty if the firmware has not
+        run: then there is nothing to compare.
         """
         for place, (at, reset) in enumerate(zip(positions, self.resets(positions), strict=True)):
             began = time.monotonic()
@@ -219,7 +235,9 @@ class _Job:
             progress.ended("reference", began, 1)
 
     def _compare(self, at: int, expected: Mapping[int, Array], outputs: dict[int, bytes] | None) -> None:
-        """Compares an input's outputs; `outputs` is None where only the reference was run."""
+        """Compares the outputs for an input with `expected`; `outputs` is None if only the reference
+        was run.
+        """
         t = None if self.output is None else self.graph.outputs[self.output]
         if t is not None:
             self.by_reference[at] = prediction(expected[t])
@@ -234,7 +252,7 @@ class _Job:
 
 
 def dataset_validation(request: ValidateData, session: Session) -> DatasetAnswer:
-    """The answer to a `validate` request with a data set."""
+    """Returns the answer to a `validate` request with a data set."""
     data = request.data
     with judging(request.reference, request.model) as judge:
         model = load_model(request.model, session)
@@ -258,9 +276,10 @@ def dataset_validation(request: ValidateData, session: Session) -> DatasetAnswer
 
 
 def _open(request: ValidateData, data: Data, graph: Graph) -> tuple[DataSet, list[int], int]:
-    """Opens the data set. Returns it, the positions of the chosen inputs, and the inputs of a sequence.
+    """Opens the data set. Returns it, the positions of the chosen inputs, and the number of inputs in a
+    sequence.
 
-    On a moving window, inputs are hops, and a sequence is a recording.
+    On a moving window, an input has the new rows of one invoke (a hop), and a sequence is a recording.
     """
     wanted = data.wanted
 
@@ -284,14 +303,17 @@ def _open(request: ValidateData, data: Data, graph: Graph) -> tuple[DataSet, lis
 
 
 def _hop_of(request: Validate) -> int | None:
-    """The rows by which the window moves, by the options or the given plan; None for whole inputs."""
+    """Returns by how many rows the moving window advances in an invoke, by the options or the given plan;
+    None without a moving window.
+    """
     return request.options.hop if request.lock is None else hop_of_plan(request.lock.file)
 
 
 def choose_sequences(count: int, limit: int | None, seed: int, sequence: int) -> list[int]:
-    """Chooses some of `count` inputs, and returns their positions.
+    """Returns the positions of the inputs that are used, out of `count`.
 
-    They are whole sequences with at most `limit` inputs in total, but at least one sequence.
+    They are whole sequences of `sequence` inputs, drawn with `seed`: at most `limit` inputs in total (None:
+    all), but at least one sequence.
     """
     most = None if limit is None or limit >= count else max(1, limit // sequence)
     units = choose_positions(-(-count // sequence), most, seed)
@@ -299,7 +321,9 @@ def choose_sequences(count: int, limit: int | None, seed: int, sequence: int) ->
 
 
 def _find_output(graph: Graph, data_set: DataSet, data: Data) -> tuple[int | None, str]:
-    """Returns the position of the output with the classes, or None and why there is no accuracy."""
+    """Returns the position of the output that gives the class, and ""; or None and the reason why no accuracy
+    can be computed.
+    """
     if not data_set.labels:
         if data.scores:
             text = "it has no effect without labels"
@@ -314,7 +338,9 @@ def _find_output(graph: Graph, data_set: DataSet, data: Data) -> tuple[int | Non
 
 
 def _run_firmware(request: Validate, data: Data, job: _Job) -> Share:
-    """Runs the firmware on some or all inputs, and the reference on all of them."""
+    """Runs the firmware on some or all inputs, and the reference on all. Returns what decided how many the
+    firmware runs on.
+    """
     planned, sources = plan_and_sources(request, job.session)
     flags = sanitizer_flags(request, planned.target.board)
     job.judge.set_network(planned.model, planned.source, planned.graph, every=False, hop=planned.hop)
@@ -356,10 +382,10 @@ def _run_firmware(request: Validate, data: Data, job: _Job) -> Share:
 def _split_starts(
     positions: Sequence[int], graph: Graph, seconds: float, sequence: int
 ) -> Iterator[list[int]]:
-    """Splits the inputs into lists of whole sequences. The firmware starts once for each list.
+    """Yields the positions in lists of whole sequences. The firmware is started once for each list.
 
-    If possible, a list takes at most RUN_SECONDS, and has at most MOST_INPUTS inputs and MOST_BYTES
-    bytes.
+    If possible, a list takes at most RUN_SECONDS, and has at most MOST_INPUTS inputs and MOST_BYTES bytes.
+    `seconds` is the estimated time for one input.
     """
     size = sum(graph.tensors[t].size for t in (*graph.inputs, *graph.outputs))
     most = min(MOST_INPUTS, max(1, MOST_BYTES // max(size, 1)))
@@ -429,7 +455,7 @@ def _describe_difference(job: _Job, one: Difference) -> DifferingInput:
 
 
 def _sum_runs(planned: Planned, job: _Job) -> ThroughFirmware:
-    """The figures of all runs of the firmware together."""
+    """Returns the figures of all runs of the firmware together, as part of the answer."""
     outcomes, differences = job.outcomes, job.differences
     stacks = [one.stack_high_water for one in outcomes]
     return {

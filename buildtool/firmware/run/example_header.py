@@ -1,6 +1,6 @@
-"""A golden input of a network and the outputs that the reference has for it, as a C header.
+"""Writes a C header with a golden input of a network, and the outputs that the reference computes for it.
 
-An application includes the header and compares, so that it needs neither a file nor a link to this machine.
+An application includes the header and compares its own outputs, without a file or a link to this machine.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ SEED = 0
 
 
 def golden_header(request: Bundle, planned: Planned, net: str) -> bytes:
-    """Returns nn_golden_NET.h: random inputs of the first invoke after init, and the right outputs.
+    """Returns nn_golden_NET.h, where NET is `net`: random inputs, and the reference's outputs of the first
+    invoke after init.
 
     The arrays have the bytes of the network's tensors, in the order of the C interface.
     """
@@ -51,7 +52,9 @@ def golden_header(request: Bundle, planned: Planned, net: str) -> bytes:
 
 
 def _tables(net: str, what: str, arrays: Sequence[Array]) -> list[str]:
-    """Returns an array for each of the tensors, and the array of their addresses."""
+    """Returns lines of C: an array for each of the tensors, an array of their addresses, and one of their
+    sizes.
+    """
     lines = []
     for index, array in enumerate(arrays):
         data = np.ascontiguousarray(array).tobytes()

@@ -1,6 +1,7 @@
 """Runs a network's test firmware on inputs, and reads its outputs and its report.
 
-The firmware is built here, or it is the linked firmware image of a build.
+The firmware is built here, or it is the linked firmware image of a build. A trace build also writes every
+tensor: a record (tensor, offset, bytes) for each part of a tensor when the part is computed.
 """
 
 from __future__ import annotations
@@ -44,12 +45,13 @@ TIMEOUT = 600.0  # seconds, for all inputs of one run
 class Outcome:
     """The results of a run of the test firmware.
 
-    `outputs` and `traces` map, for each set of inputs, a tensor's index to its raw bytes. `traces`,
-    `computed` and `partial` are empty unless the firmware is a trace build. `computed` maps a tensor's
-    index to the number of bytes that one invoke computes, repetitions included. `partial` has, for each
-    tensor that is not computed as a whole, 1 for every computed byte. High-water marks are in bytes, None
-    if they cannot be measured. `reality` is what the firmware ran on. `counted` has instructions, cycles
-    and issues.
+    `outputs`, `traces`: for each set of inputs, the raw bytes of tensors by index; `traces` has those of a
+    trace build.
+    `computed`: the number of bytes of each traced tensor that one invoke computes, repetitions included.
+    `partial`: for each traced tensor that is not computed as a whole, a 1 for every computed byte.
+    `arena_high_water`, `stack_high_water`: bytes that were used; None if they cannot be measured.
+    `reality`: what the firmware ran on.
+    `counted`: counts of instructions, cycles and issue slots (instructions of an XS3 core).
     """
 
     outputs: list[dict[int, bytes]]
@@ -63,14 +65,18 @@ class Outcome:
     counted: RunResult
 
     def tensors(self, number: int) -> dict[int, bytes]:
-        """Returns the outputs for a set of inputs, and in a trace build every other tensor."""
+        """Returns the raw bytes of the outputs for the set of inputs `number`, and in a trace build of every
+        other tensor.
+        """
         return {**(self.traces[number] if self.traces else {}), **self.outputs[number]}
 
 
 def plan_and_sources(
     request: Validate | Profile | Debug | Flash, session: Session
 ) -> tuple[Planned, Sources]:
-    """Returns the model with its plan, or with the plan of the request's image, and its emitted sources."""
+    """Returns the planned model and its emitted sources. The plan is a new one, a given one, or that of the
+    given image.
+    """
     if request.made is not None:
         planned = read_plan(request.model, request.target, request.made.plan, session)
     else:
@@ -89,7 +95,7 @@ def image_of(
     *,
     emulated: bool = True,
 ) -> Iterator[Firmware]:
-    """Yields the request's firmware image, or builds one. For `emulated` see `build_temporarily`."""
+    """Yields the request's firmware image, or builds one; see `build_temporarily` for `emulated`."""
     if request.made is None:
         with build_temporarily(planned, sources, flags, emulated=emulated) as firmware:
             yield firmware
@@ -101,7 +107,9 @@ def image_of(
 
 
 def refuse_stand_in(planned: Planned, path: str) -> None:
-    """ToolError for a board's firmware image if the emulator's machine differs from the board."""
+    """Raises ToolError if the board's emulator is another machine, which cannot run the board's own firmware
+    image.
+    """
     board = planned.target.board
     if board.is_stand_in and not link_of(planned.choice, board):
         raise ToolError(
@@ -113,7 +121,9 @@ def refuse_stand_in(planned: Planned, path: str) -> None:
 
 @contextmanager
 def open_image(planned: Planned, sources: Sources, elf: File) -> Iterator[Firmware]:
-    """Yields the firmware image `elf`; ToolError if it was not built for this network and this plan."""
+    """Yields the firmware image `elf`; raises ToolError if it was not built for this network and this
+    plan.
+    """
     data, board = elf.read("the image", MOST_IMAGE_BYTES), planned.target.board
     over_wire = not answers_by_files(planned.choice, board)
     linked = check_image(data, planned.plan, sources.image, elf.path, over_wire=over_wire)
@@ -137,12 +147,15 @@ def build_temporarily(
     harness: Harness | None = None,
     emulated: bool = False,
 ) -> Iterator[Firmware]:
-    """Builds test firmware, which is removed when the context ends.
+    """A context with test firmware, which is built at the start and removed at the end.
 
-    If `trace` is true, the firmware writes every tensor as soon as it is computed. `harness` has the
-    firmware's own C files, which replace the plugin's. If `emulated` is true, the firmware is for the
-    emulator's machine, which may differ from the board. With `flags` or `harness` it is a program of this
-    machine, on boards that have such programs.
+    - `flags`: further flags for compiler and linker, such as those of sanitizers.
+    - `trace`: whether the firmware writes every tensor when it is computed.
+    - `harness`: C files that replace those of the plugin's harness (None: the plugin's).
+    - `emulated`: whether the firmware is for the emulator's machine, which may differ from the board.
+
+    With `flags` or `harness`, the firmware is compiled as a program of this machine if the board has a
+    toolchain for that.
     """
     board, target = planned.target.board, planned.target
     if emulated and not link_of(planned.choice, board):
@@ -173,11 +186,13 @@ def execute(
 ) -> Outcome:
     """Runs the test firmware on every set of inputs.
 
-    `trace` is true if the firmware was built to write all its tensors. `count` counts each operator's
-    instructions, and `blocks` also the blocks of code that they ran. `attached` runs it over a link, on
-    an attached board or its emulator, where cycles are counted instead of instructions. `resets` says
-    before which inputs the state is reset (None: before each). `timeout` is in seconds, for all inputs.
-    `ran` is called with the number of finished inputs; without it, the session reports the progress.
+    `trace`: whether the firmware was built to write all its tensors.
+    `count`: count each operator's instructions; with `blocks` also how often each block of code runs.
+    `attached`: run over a link, on an attached board or its emulator. There cycles are counted, not
+    instructions.
+    `resets`: for each set of inputs, whether the state is reset before it (None: before each).
+    `timeout`: the limit for all inputs, in seconds.
+    `ran`: is called with the number of finished inputs; without it, the session reports the progress.
     """
     graph, board = planned.graph, planned.target.board
     each = max(1, sum(graph.tensors[t].size for t in graph.outputs))
@@ -200,9 +215,9 @@ def execute(
 
 
 def _run(planned: Planned, elf: Path, request: RunRequest, attached: AttachedRun | None) -> RunResult:
-    """Runs firmware over a link if `attached` is given, and with the board's plugin otherwise.
+    """Runs firmware over a link if `attached` is given, otherwise with the board's plugin.
 
-    An error of the firmware names the operator that ran.
+    An error of the firmware names the operator that was being computed.
     """
     board = planned.target.board
     if attached is not None and attached.is_emulated and board.is_stand_in:
@@ -226,9 +241,9 @@ def _run(planned: Planned, elf: Path, request: RunRequest, attached: AttachedRun
 def input_file(
     graph: Graph, inputs: Sequence[Sequence[Array]], resets: Sequence[bool] | None = None
 ) -> bytes:
-    """Returns the test firmware's input.bin, which has the inputs of all sets one after another.
+    """Returns the content of the test firmware's input.bin: the sets of inputs, one after another.
 
-    For a network with state, four bytes before each set say whether the state is reset. For `resets` see
+    For a network with state, four bytes before each set say whether the state is reset; `resets` is that of
     `execute`.
     """
     raw = [b"".join(np.ascontiguousarray(array).tobytes() for array in one) for one in inputs]
@@ -239,7 +254,7 @@ def input_file(
 
 
 def _name_operator(error: ProgramError, planned: Planned) -> ToolError:
-    """Returns the error of a failed run, with the operator and the kernel that ran."""
+    """Returns the error for a failed run, with the operator that was being computed and its kernel."""
     stack = planned.target.board.stack_bytes
     hint = f"the board's file reserves {stack:,} bytes of stack" if "stack overflow" in error.text else ""
     if error.running is None or error.running >= len(planned.graph.ops):
@@ -250,7 +265,11 @@ def _name_operator(error: ProgramError, planned: Planned) -> ToolError:
 
 
 def read_outcome(graph: Graph, result: RunResult, sets: int, compiler: str, runs_on: Reality) -> Outcome:
-    """Reads the files of the test firmware; `sets` is the number of sets of inputs."""
+    """Returns the outcome of a run, read from the files that the test firmware wrote.
+
+    `sets` is the number of sets of inputs. `runs_on` is what the firmware ran on. Raises ToolError if a file
+    is damaged, or the network wrote outside its arena.
+    """
     report = _read_report(result.files["report.txt"].decode("ascii", "replace"))
     if report.get("sets") != sets:
         raise ToolError(f"the firmware ran {report.get('sets')} of {sets} inputs:\n{result.text[-2000:]}")
@@ -310,10 +329,11 @@ def _read_records(data: bytes) -> Iterator[Record]:
 def _read_traces(
     data: bytes, sets: int, graph: Graph
 ) -> tuple[list[dict[int, bytes]], dict[int, int], dict[int, bytes]]:
-    """Returns each set's traced tensors, the computed bytes of each tensor, and masks of partial tensors.
+    """Returns each set's traced tensors, the number of computed bytes of each tensor, and masks.
 
-    The number of computed bytes is that of one set. All sets have the same number of records, of the same
-    parts. A part that is computed again must have the same values.
+    There is a mask for each tensor that is not computed as a whole: a 1 for every computed byte. The number
+    of computed bytes is that of one set of inputs, repetitions included. Raises ToolError if the sets of
+    inputs computed different parts, or if a part that was computed again has other values.
     """
     records = list(_read_records(data))
     each, rest = divmod(len(records), sets)
@@ -330,10 +350,10 @@ def _read_traces(
 
 
 def _join_records(records: Sequence[Record], graph: Graph) -> tuple[dict[int, bytes], dict[int, bytes]]:
-    """Returns the joined tensors, and masks of the computed bytes for partial tensors.
+    """Returns the tensors, joined from the records of their parts, and masks of the computed bytes.
 
-    A streamed plan writes some hundred thousand parts of a few bytes each, so this does not use NumPy
-    arrays.
+    There is a mask for each tensor that is not computed as a whole. A plan that computes row by row writes
+    some hundred thousand parts of a few bytes each, so this does not use NumPy arrays.
     """
     values: dict[int, bytearray] = {}
     masks: dict[int, bytearray] = {}  # 1 where a byte was computed

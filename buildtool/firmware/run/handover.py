@@ -1,6 +1,6 @@
-"""Files and commands for other programs: for a debugger and its server, and for a tool that flashes.
+"""Makes files and commands for other programs: a debugger and its server, or a tool that flashes.
 
-This module starts none of them.
+This module starts none of these programs.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ OUTPUTS = ("output.bin", "report.txt")
 
 
 def debugging(request: Debug, session: Session) -> DebugAnswer:
-    """The answer to a `debug` request; it starts no program."""
+    """Returns the answer to a `debug` request; it starts no program."""
     planned, sources = plan_and_sources(request, session)
     board = planned.target.board
     find = getattr(plugin(board), "debug_server", None)
@@ -99,7 +99,7 @@ def _quote(path: str) -> str:
 
 
 def flash(request: Flash, session: Session) -> FlashAnswer:
-    """The answer to a `flash` request; it flashes nothing."""
+    """Returns the answer to a `flash` request; it flashes nothing."""
     planned, sources = plan_and_sources(request, session)
     board, net = planned.target.board, sources.net
     build = request.made

@@ -1,4 +1,5 @@
-"""The networks in a linked firmware image, their plans, and whether its weights are those of a model.
+"""Reads which networks a linked firmware image has, with which plans, and compares its weights with a
+model's.
 
 The emitted C has a line of text in section .nn_identity (kernels/include/nn_identity.h). The weights are in
 the image as they were emitted.
@@ -32,7 +33,7 @@ _CRC_AT, _LAYOUT_AT = 16, 32  # in the weight image's header (kernels/include/nn
 
 @dataclass(frozen=True)
 class Linked:
-    """A network in a firmware image; `plan` and `layout` are digests in hexadecimal."""
+    """A network in a firmware image. `plan` and `layout` (of the weight image) are digests in hexadecimal."""
 
     net: str
     plan: str
@@ -44,7 +45,7 @@ class Linked:
 
 
 def networks(data: bytes) -> tuple[Linked, ...]:
-    """The networks in an image (an ELF file's bytes); ToolError for another file."""
+    """Returns the networks in a firmware image. `data` is an ELF file; raises ToolError for other files."""
     return tuple(
         Linked(**match.groupdict()) for line in _read_lines(data) if (match := _NETWORK.fullmatch(line))
     )
@@ -53,11 +54,10 @@ def networks(data: bytes) -> tuple[Linked, ...]:
 def check_image(
     data: bytes, plan: Plan, weights: WeightImage, path: str, *, over_wire: bool = False
 ) -> Linked:
-    """Returns the network in the image that was made from `plan` and `weights`.
+    """Returns the network in the image `data` that was made from `plan` and `weights`.
 
-    If `over_wire` is true, the firmware has to answer over a link, and otherwise by files. ToolError if
-    the image has no such network, has other weights, or is not a test firmware. Test firmware reads
-    inputs and writes outputs.
+    Raises ToolError if the image has no such network, has other weights, or is not a test firmware, which
+    reads inputs and writes outputs: over a link if `over_wire`, otherwise by files. `path` is for errors.
     """
     from buildtool.plan.codec import digest
 
@@ -71,7 +71,11 @@ def check_image(
 
 
 def _check_firmware(lines: list[str], over_wire: bool) -> None:
-    """ToolError if the image is not a test firmware that answers over a link, or by files."""
+    """Raises ToolError unless the image is a test firmware that answers over a link (`over_wire`) or by
+    files.
+
+    `lines` are those of the image's section .nn_identity.
+    """
     if (OVER_WIRE if over_wire else TEST_FIRMWARE) in lines:
         return
     if OVER_WIRE in lines:
@@ -111,7 +115,9 @@ def _find_network(data: bytes, plan: str, layout: str) -> Linked:
 
 
 def _check_weights(data: bytes, weights: WeightImage) -> None:
-    """ToolError if the image does not have these weights; the error says which weights it has, if any."""
+    """Raises ToolError if the image does not have these weights. The error says which weights it has,
+    if any.
+    """
     loaded = [
         bytes(section.data())
         for section in open_elf(data).iter_sections()

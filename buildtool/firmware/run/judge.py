@@ -1,9 +1,10 @@
-"""The reference for a run's tensors: LiteRT's reference kernels if installed, else our own executor.
+"""Computes the reference for a run's tensors: by LiteRT's reference kernels if installed, else by buildtool's
+own executor.
 
-LiteRT does not have the operators of TFLM's signal library. TensorFlow Lite Micro's interpreter judges
-networks with them. Both end their whole process if a check of their own fails. So each runs in a child
-process: LiteRT in one that runs this module. If the child ends, the reference is lost, but the command goes
-on.
+LiteRT does not have the operators of TFLM's signal library. For networks with them, TensorFlow Lite Micro's
+interpreter is the reference. Both end their whole process if a check of their own fails. So each runs in a
+child process: LiteRT in one that runs this module. If the child ends, the reference is lost, but the command
+goes on.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from buildtool.base.files import NetworkSpec, uncut
 from buildtool.base.modes import Reference
 from buildtool.firmware.run.compare import NOT_INSTALLED, Array, Referrer, referrer
 from buildtool.firmware.run.curves import Curves, has_curves
+from buildtool.firmware.run.moving_window import MovingWindow
 from buildtool.firmware.run.undefined import has_undefined, replace_undefined
-from buildtool.firmware.run.windows import MovingWindow
 from buildtool.graph.ops.signal import CUSTOM
 from buildtool.graph.types import Graph
 from buildtool.plan.choose.hops import Hopping
@@ -38,9 +39,13 @@ _INSTEAD = suggest("buildtool's own executor", reference="numpy")
 
 @dataclass(frozen=True)
 class Engine:
-    """A library that computes references: its name in an answer, its title, and the module that runs it.
+    """A library that computes references.
 
-    `has` is what it computes with, after its title and version.
+    `name`: its name in an answer.
+    `title`: its name in texts.
+    `has`: what it computes with, as text after its title and version.
+    `package`: the Python package that must be installed.
+    `module`: the module that runs it.
     """
 
     name: str
@@ -61,11 +66,12 @@ _NO_TFLM = (
 
 
 class Judge:
-    """Computes the right values for each set of inputs. Call `set_network` first, then `refer` for each set.
+    """Computes the reference's values for each set of inputs. Call `set_network` first, then `refer` for each
+    set.
 
-    With `Reference.AUTO` it uses LiteRT. From the first input that LiteRT cannot compute on, it uses our
-    own executor. `answer` says which of them computed what. With `Reference.LITERT`, such an input raises
-    a ToolError.
+    With `Reference.AUTO` it uses LiteRT; from the first input on that LiteRT cannot compute, it uses
+    buildtool's own executor. `answer` says which of them computed what. With `Reference.LITERT`, such an
+    input raises a ToolError.
     """
 
     def __init__(
@@ -90,10 +96,10 @@ class Judge:
     def set_network(
         self, model: Model, source: Graph, graph: Graph, *, every: bool, hop: Hopping | None = None
     ) -> None:
-        """Sets the network. `graph` is the rewritten graph of the file's `source`.
+        """Sets the network. `graph` is the file's graph `source` after rewriting.
 
-        If `every` is true, the values of all tensors are needed, and otherwise those of the outputs. With
-        `hop`, inputs are those of hops, and the reference runs on the whole window.
+        If `every` is true, the values of all tensors are needed, otherwise only those of the outputs. With
+        `hop`, each input has the new rows of a moving window, and the reference runs on the whole window.
         """
         if hop is not None:
             self._moving, graph = MovingWindow(hop, graph), hop.window
@@ -113,7 +119,9 @@ class Judge:
         self._version = child.version
 
     def _use_tflm(self, start: Callable[[Engine], _Interpreter]) -> None:
-        """Makes TensorFlow Lite Micro's interpreter the reference, where it is installed."""
+        """Makes TensorFlow Lite Micro's interpreter the reference, if it is installed. `start` starts its
+        child process.
+        """
         self._engine, self._child, self._why = TFLM, None, _NO_TFLM
         if importlib.util.find_spec(TFLM.package) is not None:
             try:
@@ -122,7 +130,9 @@ class Judge:
                 self._why = error.text
 
     def refer(self, inputs: Sequence[Array], reset: bool) -> Mapping[int, Array]:
-        """Maps each tensor's index to its right value. If `reset` is true, the state is reset first."""
+        """Returns the reference's value of each tensor, by the tensor's index. If `reset`, the state is reset
+        first.
+        """
         if self._moving is not None:
             return self._moving.values(self._refer(self._moving.push(inputs, reset), True))
         return self._refer(inputs, reset)
@@ -132,7 +142,7 @@ class Judge:
             try:
                 values = self._child.refer(inputs, reset)
                 missing = next((t for t in self._graph.outputs if t not in values), None)
-                if missing is not None:  # else it would not be compared
+                if missing is not None:  # without this error, the output would not be compared
                     raise ToolError(
                         f"{self._engine.title} has no such output", tensor=self._graph.tensors[missing].name
                     )
@@ -151,7 +161,7 @@ class Judge:
         return self._compute(inputs, reset)
 
     def _compute(self, inputs: Sequence[Array], reset: bool) -> Mapping[int, Array]:
-        """Maps each tensor's index to the value that our own executor computes."""
+        """Returns the value of each tensor that buildtool's own executor computes, by the tensor's index."""
         if self._own is None:
             self._own = referrer(Reference.NUMPY, b"", self._source, self._graph)
             for earlier in [] if reset else self._since_reset:
@@ -159,7 +169,7 @@ class Judge:
         return self._own(inputs, reset)
 
     def answer(self) -> ReferenceAnswer:
-        """Describes the reference in an answer."""
+        """Returns the reference's description in an answer."""
         engine = " ".join([self._engine.title, *filter(None, [self._version])]) + self._engine.has
         is_engine = self._by_engine > 0 or self._child is not None
         text = engine if is_engine else _OWN
@@ -175,7 +185,9 @@ class Judge:
         }
 
     def _drop_engine(self, error: ToolError) -> None:
-        """Uses our executor from now on; raises `error` if the request requires LiteRT."""
+        """Uses buildtool's own executor from now on. Raises `error` instead if the request requires
+        LiteRT.
+        """
         if self._which is Reference.LITERT:
             raise error
         title = self._engine.title
@@ -185,9 +197,9 @@ class Judge:
 
 @contextlib.contextmanager
 def judging(which: Reference, model: NetworkSpec) -> Iterator[Judge]:
-    """Yields a judge whose child process loads LiteRT in the meantime.
+    """A context with a judge. Its child process loads LiteRT while the caller goes on.
 
-    ToolError if LiteRT is required but not installed.
+    Raises ToolError if LiteRT is required but not installed.
     """
     whole = uncut(model)
     with contextlib.ExitStack() as ending:
@@ -216,24 +228,28 @@ def judging(which: Reference, model: NetworkSpec) -> Iterator[Judge]:
 
 
 class _Interpreter:
-    """A library in a child process; its methods raise ToolError if it refuses something or ends."""
+    """A library in a child process. Its methods raise ToolError if the library refuses something or ends."""
 
     def __init__(self, child: Child) -> None:
         self.version = ""
         self.child = child
 
     def start(self, model: bytes, source: Graph, graph: Graph, wanted: Sequence[int] | None) -> None:
-        """Makes the library read the network; `wanted` are the needed tensors (None: all)."""
+        """Sends the network to the library. `wanted` are the tensors whose values are needed (None: all)."""
         self.version = self.child.receive()
         self.child.ask((model, source, graph, wanted))
 
     def refer(self, inputs: Sequence[Array], reset: bool) -> Mapping[int, Array]:
-        """Maps each tensor's index to the value that it computes; `reset` resets the state first."""
+        """Returns the value of each wanted tensor, by the tensor's index. If `reset`, the state is reset
+        first.
+        """
         return cast(Mapping[int, Array], self.child.ask((inputs, reset)))
 
 
 def _serve(source: IO[bytes], sink: IO[bytes]) -> None:
-    """Runs in LiteRT's child process, and answers its parent: LiteRT's version first."""
+    """Runs in LiteRT's child process. It sends LiteRT's version to the parent, and then answers for each
+    input.
+    """
     try:
         import ai_edge_litert.interpreter
     except ImportError as error:
@@ -245,7 +261,10 @@ def _serve(source: IO[bytes], sink: IO[bytes]) -> None:
 def answer_inputs(
     source: IO[bytes], sink: IO[bytes], make: Callable[[bytes, Graph, Graph], Referrer]
 ) -> None:
-    """Answers for the network, and for each set of inputs."""
+    """Runs in a library's child process: answers for the network, and then for each set of inputs.
+
+    `make` returns the function that computes the values of the network's tensors.
+    """
     refer: Referrer | None = None
     tensors: Sequence[int] | None = None
     while True:

@@ -1,4 +1,4 @@
-"""Profiling: the exact counts of executed instructions and multiply-accumulates of every operator."""
+"""Profiles a network: counts the executed instructions and multiply-accumulates of every operator exactly."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ LOADS = "LOAD"  # loading weights, as an operator kind of a published profile
 
 
 def profiling(request: Profile, session: Session) -> ProfileAnswer:
-    """Returns the answer to a `profile` request; the output is also compared with the reference.
+    """Returns the answer to a `profile` request; the outputs are also compared with the reference.
 
-    The first input is counted, in a run of the same firmware image that computes all outputs. On the
-    host, nothing is counted, and `instructions` is null. Over a link, the core counts its `cycles`, if it
+    The counts are those of the first input, in a run of the same firmware image that computes all outputs. On
+    the host, nothing is counted, and `instructions` is null. Over a link, the core counts its `cycles`, if it
     can. In an emulator, cycles are estimated, if there is a model of the core.
     """
     with judging(request.reference, request.model) as judge:
@@ -101,9 +101,9 @@ def profiling(request: Profile, session: Session) -> ProfileAnswer:
 def _run_twice(
     request: Profile, planned: Planned, sources: Sources, inputs: list[list[Array]], blocks: bool
 ) -> tuple[Outcome, Outcome]:
-    """Returns the run on the first input, which is counted, and the run on all inputs.
+    """Returns the run on the first input, in which instructions are counted, and the run on all inputs.
 
-    If `blocks` is true, the blocks of code are counted, too.
+    If `blocks` is true, the first run also counts how often each block of code runs.
     """
     with image_of(request, planned, sources) as firmware:
         if request.attached is not None:
@@ -117,7 +117,11 @@ def _run_twice(
 def _is_exact(
     planned: Planned, judge: Judge, run: Outcome, plain: Outcome, inputs: Sequence[Sequence[Array]]
 ) -> bool:
-    """Whether every output of both runs equals the judge's; the state is reset before each input."""
+    """Whether every output of two runs equals the reference's, which `judge` computes.
+
+    `run` is the run on the first of the `inputs`, and `plain` the run on all of them. The state is reset
+    before each input.
+    """
     judge.set_network(planned.model, planned.source, planned.graph, every=False, hop=planned.hop)
     expected = [judge.refer(one, True) for one in inputs]
     outputs = [*enumerate(plain.outputs), (0, run.outputs[0])]
@@ -125,7 +129,7 @@ def _is_exact(
 
 
 def _estimate_timing(run: Outcome, timer: Timer | str, planned: Planned) -> tuple[Timing | None, str]:
-    """The estimate of a run's cycles, or the reason why there is none."""
+    """Returns the estimated cycles of a run and ""; or None and the reason why there is no estimate."""
     if isinstance(timer, str):
         return None, run.counted.no_cycles or timer
     if run.counted.executed is None:
@@ -139,7 +143,10 @@ def _estimate_timing(run: Outcome, timer: Timer | str, planned: Planned) -> tupl
 def _list_rows(
     planned: Planned, run: Outcome, timing: Timing | None, counting: Outcome | None
 ) -> list[LayerProfile]:
-    """Returns a row for each operator, in the order of execution, with the work that was executed."""
+    """Returns a row of the profile for each operator, in the order of execution.
+
+    `timing` has estimated cycles, `counting` counts of issue slots (None: there are none).
+    """
     kernels, costs = planned.target.kernels_by_name(planned.plan.kernels), planned.target.costs
     summary = summarize(planned.plan, planned.graph, kernels, costs, planned.session)
     rows: list[LayerProfile] = []
@@ -174,7 +181,7 @@ def _list_rows(
 
 
 def _find_top(tensor: Tensor, raw: bytes) -> OutputTop:
-    """Returns the five largest values of an output, for a user who knows the right answer."""
+    """Returns the five largest values of an output, for a user who knows what the right answer is."""
     values = np.frombuffer(raw, tensor.dtype.value)
     best = np.argsort(-values.astype(np.int32), kind="stable")[:5]
     return {
@@ -190,9 +197,10 @@ def _find_top(tensor: Tensor, raw: bytes) -> OutputTop:
 
 
 def _count_issues(planned: Planned, sources: Sources, inputs: Sequence[Array]) -> Outcome | None:
-    """Runs a firmware that counts each operator's instruction issues on one set of inputs.
+    """Runs a firmware that counts each operator's issue slots on one set of inputs.
 
-    It is another firmware, which runs on the host. None without a model that can count.
+    This is a separate firmware, which runs on this machine with a model of the board's vector unit. Returns
+    None if the board has no such model.
     """
     board = planned.target.board
     find = getattr(plugin(board), "counting_harness", None)
@@ -203,7 +211,7 @@ def _count_issues(planned: Planned, sources: Sources, inputs: Sequence[Array]) -
 
 
 def _describe_issues(issues: Issues | None, macs: int, board: Board) -> IssueCount | None:
-    """Returns the counted issues of an operator; None if its kernel declares no issues."""
+    """Returns an operator's issue slots as part of the answer; None if none were counted."""
     unit = board.vector_unit
     if issues is None or unit is None or not issues.vpu + issues.scalar:
         return None
@@ -219,14 +227,16 @@ def _describe_issues(issues: Issues | None, macs: int, board: Board) -> IssueCou
 
 
 def _explain_uncounted(counts: Mapping[int, Issues], position: int) -> str:
-    """Says why an operator has no count of issues."""
+    """Returns why the operator at `position` has no count of issue slots."""
     if position not in counts:
         return "no code runs for them"
     return "they run plain C, which the model of the vector unit does not count"
 
 
 def _sum_issues(rows: Sequence[LayerProfile], board: Board, source: str) -> IssueSummary | None:
-    """Sums the issues of the operators that were counted; None if the board has no vector unit."""
+    """Returns the sum of the issue slots of all operators that were counted; None if the board has no vector
+    unit.
+    """
     unit = board.vector_unit
     if unit is None:
         return None
@@ -251,7 +261,9 @@ def _sum_issues(rows: Sequence[LayerProfile], board: Board, source: str) -> Issu
 def beside_published(
     planned: Planned, rows: Sequence[LayerProfile], estimate: Estimate | None
 ) -> PublishedProfile | None:
-    """Compares the rows with the published profile of this network, if there is one."""
+    """Returns a comparison of the rows with the published profile of this network; None if the board's file
+    has none.
+    """
     board, plan = planned.target.board, planned.plan
     published = board.published
     if published is None or published.macs != plan.macs_layerwise:

@@ -1,7 +1,7 @@
-"""TensorFlow Lite Micro's interpreter as the reference, in a child process that runs this module.
+"""Runs TensorFlow Lite Micro's interpreter as the reference, in a child process that runs this module.
 
-It keeps the value of every tensor, as LiteRT does for us. TFLM's own reset sets variables to 0, so a new
-interpreter takes its place, whose state is that of the first invoke.
+The interpreter is set to keep the value of every tensor. Its own reset sets variables to 0, so instead a new
+interpreter is made, whose state is that before the first invoke.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from buildtool.firmware.run.judge import TFLM, answer_inputs
 from buildtool.graph.types import Graph
 
 _ROOM = 1 << 20  # bytes for the interpreter's own structures
-_TIMES = 8  # the tensors' bytes: its kernels keep tables and scratch of that order
+_TIMES = 8  # times the bytes of all tensors: room for the kernels' tables and scratch
 
 
 def referrer(model: bytes, source: Graph, graph: Graph) -> Referrer:
-    """Returns a function that computes the right value of each tensor of `graph` (see `compare`)."""
+    """Returns a function that computes the reference's value of each tensor of `graph` (see `compare`)."""
     interpreter = _open(model, source)
 
     def refer(inputs: Sequence[Array], reset: bool) -> dict[int, Array]:
@@ -49,7 +49,7 @@ def _read(interpreter: Any, index: int) -> Array:
 
 
 def _open(model: bytes, source: Graph) -> Any:
-    """Opens the network; ToolError if the interpreter refuses it."""
+    """Returns an interpreter for the network. Raises ToolError if TensorFlow Lite Micro refuses it."""
     from tflite_micro.python.tflite_micro import runtime
 
     room = _ROOM + _TIMES * sum(tensor.size for tensor in source.tensors)
@@ -62,7 +62,9 @@ def _open(model: bytes, source: Graph) -> Any:
 
 
 def _serve(source: IO[bytes], sink: IO[bytes]) -> None:
-    """Runs in the child process, and answers its parent: the package's version first."""
+    """Runs in the child process. It sends the package's version to the parent, and then answers for each
+    input.
+    """
     try:
         import tflite_micro.python.tflite_micro.runtime
     except ImportError as error:

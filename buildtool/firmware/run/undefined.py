@@ -1,7 +1,7 @@
-"""What TensorFlow Lite Micro's signal library leaves as it was in memory, and what follows from it.
+"""Finds the elements that TensorFlow Lite Micro's signal library leaves undefined: it does not write them.
 
-SIGNAL_ENERGY writes some bins only, and SIGNAL_FRAMER and SIGNAL_STACKER no frame that is not valid. Firmware
-writes zeros there. Such elements, and those that are computed from them, have no reference.
+SIGNAL_ENERGY writes some bins only, and SIGNAL_FRAMER and SIGNAL_STACKER write no frame that is not valid
+yet. Firmware writes zeros instead. There is no reference for such elements, and for those computed from them.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ def has_undefined(graph: Graph) -> bool:
 def replace_undefined(
     graph: Graph, expected: Mapping[int, Array], own: Mapping[int, Array]
 ) -> dict[int, Array]:
-    """Returns the values that a run must have: ours in place of those that are undefined.
+    """Returns the values that a run must have: `expected`, with elements of `own` in place of undefined ones.
 
-    `own` has the values of all tensors, as our executor computes them. What changes with an undefined element
-    is undefined, too.
+    `own` has the values of all tensors, as buildtool's executor computes them. Elements that change if an
+    undefined element changes are undefined, too.
     """
     other: dict[int, Array] = {}  # values from other undefined elements, where these differ
     settled = dict(expected)
@@ -53,7 +53,7 @@ def replace_undefined(
 
 
 def _undefined(op: Op, own: Mapping[int, Array]) -> Mask:
-    """Returns which elements of the first output the library does not write."""
+    """Returns a mask of the elements of the operator's first output that the library does not write."""
     result = own[op.outputs[0]]
     if op.kind is OpKind.SIGNAL_ENERGY:
         attrs, bins = attributes(op, EnergyAttrs), np.arange(result.size)

@@ -1,8 +1,8 @@
-"""Validation: a network runs on a board (or its emulator, or the host) and equals the reference.
+"""Validates a network: runs it on a board, its emulator or this machine, and compares it with the reference.
 
 Where outputs may be rounded differently, every operator of a run is also compared alone with the reference,
-on its inputs in the run. An exact operator must have no difference. One that is requantised differently must
-stay within the bound that its kernel's family has proven.
+on the inputs that it had in the run. An exact operator must have no difference. One that is requantised
+differently must stay within the bound that its kernel's family has proven.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from buildtool.firmware.planned import Planned
 from buildtool.firmware.run.compare import Difference, computed, difference, distance
 from buildtool.firmware.run.execute import Outcome, build_temporarily, execute, image_of, plan_and_sources
 from buildtool.firmware.run.judge import judging
-from buildtool.firmware.run.windows import WINDOWS, count_hops
+from buildtool.firmware.run.moving_window import WINDOWS, count_hops
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.reference import execute_op, initial_states, next_states
 from buildtool.graph.types import Graph
@@ -40,7 +40,7 @@ SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g1"
 
 
 def validation(request: Validate, session: Session) -> ValidationAnswer:
-    """The answer to a `validate` request."""
+    """Returns the answer to a `validate` request."""
     with judging(request.reference, request.model) as judge:
         planned, sources = plan_and_sources(request, session)
         flags = sanitizer_flags(request, planned.target.board)
@@ -84,7 +84,7 @@ class _Figures(TypedDict):
 
 
 def _count_differences(graph: Graph, run: Outcome, differences: Sequence[Difference]) -> _Figures:
-    """Counts the differences of a run over all its inputs."""
+    """Returns the figures of a run's differences over all its inputs."""
     outputs = (b"".join(one[t] for one in run.outputs) for t in run.outputs[0])
     order = {t: i for i, t in enumerate(graph.activations())}
     first = min(differences, key=lambda d: (d.input_set, order[d.tensor]), default=None)
@@ -102,9 +102,10 @@ def _count_differences(graph: Graph, run: Outcome, differences: Sequence[Differe
 def run_answer(
     planned: Planned, run: Outcome, reference: ReferenceAnswer, exact: bool, bounds: list[OperatorBound]
 ) -> Run:
-    """The part of an answer that describes a run.
+    """Returns the part of an answer that describes a run.
 
-    `exact` says whether it has all the values that the judge demands.
+    `exact` says whether the run has all the values that the judge demands. `bounds` are from
+    `operator_bounds`.
     """
     curves = reference["curves"]
     return {
@@ -128,9 +129,9 @@ def run_answer(
 
 
 def sanitizer_flags(request: Validate, board: Board) -> tuple[str, ...]:
-    """Returns the compiler's flags for sanitizers, if the request has them.
+    """Returns the compiler's flags for sanitizers; none unless the request demands sanitizers.
 
-    UsageError if the firmware does not run on this machine.
+    Raises UsageError if the firmware does not run on this machine.
     """
     if not request.sanitize:
         return ()
@@ -150,7 +151,9 @@ _EXACT = Bound(0, 0.0, 0, 0)
 class _Deviation:
     """The differences of an operator's outputs over all inputs.
 
-    It counts the compared and the different elements, and has the largest difference in steps.
+    `elements`: the number of compared elements.
+    `different`: the number of those that differ.
+    `largest`: the largest difference, in output steps.
     """
 
     elements: int = 0
@@ -158,7 +161,7 @@ class _Deviation:
     largest: int = 0
 
     def add(self, actual: Array, expected: Array, mask: npt.NDArray[np.bool_] | None) -> None:
-        """Counts one set of inputs; `mask` has the computed elements (None: all)."""
+        """Adds the output for one set of inputs; `mask` has the elements that were computed (None: all)."""
         steps = distance(actual, expected)
         steps = steps if mask is None else steps[mask]
         self.elements += steps.size
@@ -169,10 +172,10 @@ class _Deviation:
 def operator_bounds(
     planned: Planned, run: Outcome, inputs: Sequence[Sequence[Array]], resets: Sequence[bool] | None = None
 ) -> list[OperatorBound]:
-    """The proven bound and the largest difference of each operator whose outputs are not exact.
+    """Returns the proven bound and the largest difference of each operator whose outputs are not exact.
 
-    `run` was traced. `resets` says before which inputs the state is reset (None: before each). An exact
-    operator, whose bound is 0, is listed only if it differs.
+    `run` is one of a trace build. `resets` says before which inputs the state is reset (None: before each).
+    An exact operator, whose bound is 0, is listed only if it differs.
     """
     graph = planned.graph
     deviations = [_Deviation() for _ in graph.ops]
@@ -216,7 +219,12 @@ def _compare(
     partial: Mapping[int, bytes],
     deviations: Sequence[_Deviation],
 ) -> None:
-    """Recomputes each operator of one invoke from its inputs in the run, and counts the differences."""
+    """Computes each operator of one invoke again, from the inputs that it had in the run, and adds the
+    differences to `deviations`.
+
+    `values` has the network's inputs and states at first, and all tensors at the end. `trace` and `partial`
+    are from the run's `Outcome`.
+    """
     for op, deviation in zip(graph.ops, deviations, strict=True):
         for t, expected in zip(op.outputs, execute_op(graph, op, values), strict=True):
             tensor = graph.tensors[t]
@@ -237,7 +245,7 @@ def every_tensor(
     flags: tuple[str, ...] = (),
     resets: Sequence[bool] | None = None,
 ) -> Outcome:
-    """Builds and runs firmware that writes every tensor; for `resets` see `execute`."""
+    """Builds firmware that writes every tensor, and runs it; `resets` is that of `execute`."""
     if attached is not None and attached.is_flashed:
         text = "comparing every tensor needs another firmware image, which has to be flashed"
         raise UsageError(text, option="flashed", hint=suggest(flashed=None))
@@ -246,7 +254,7 @@ def every_tensor(
 
 
 def is_rounded(planned: Planned) -> bool:
-    """Whether outputs may differ from the reference's outputs, within bounds."""
+    """Whether outputs may differ from the reference's, within proven bounds."""
     return planned.target.requantise is not Requantise.EXACT
 
 

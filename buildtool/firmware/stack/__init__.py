@@ -1,1 +1,1 @@
-"""The stack that functions of a linked image need, read from their machine code."""
+"""Computes the stack that functions of a linked image need, from their machine code."""

@@ -1,4 +1,4 @@
-"""A function's machine code, and what it says about the stack."""
+"""What a function's machine code says about its use of the stack; readers of instruction sets fill it in."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ MASK = 0xFFFFFFFF  # of an address
 class Body:
     """How one function moves the stack pointer, and which addresses it calls.
 
-    `frame` is the sum of all subtractions from the stack pointer, in bytes. `calls` are functions that
-    run while the frame is on the stack. `tails` are targets of jumps into other functions, which run
-    without the frame. `taken` are the addresses that it computes. `is_indirect` is true if it calls a
-    computed address. `unknown` is true if it moves the stack pointer by an unknown number.
+    `frame`: the sum of all subtractions from the stack pointer, in bytes.
+    `calls`: addresses of functions that run while the frame is on the stack.
+    `tails`: targets of jumps into other functions, which run without the frame.
+    `taken`: the addresses that it computes, for example to call them later.
+    `is_indirect`: whether it calls a computed address.
+    `unknown`: whether it moves the stack pointer by a number that is not known.
     """
 
     frame: int = 0
@@ -27,7 +29,7 @@ class Body:
 
 @dataclass(frozen=True)
 class Code:
-    """A function's bytes and their address; `literals` are ranges [low, high) of addresses with data."""
+    """A function's bytes and their address. `literals` are ranges [low, high) of addresses that hold data."""
 
     address: int
     data: bytes
@@ -35,11 +37,13 @@ class Code:
 
     @property
     def end(self) -> int:
-        """The address behind the last byte."""
+        """The first address after the function."""
         return self.address + len(self.data)
 
     def bits(self, address: int, count: int) -> int:
-        """Returns the number in `count` bytes at an address, without bytes behind the function's end."""
+        """Returns the little-endian number in the `count` bytes at an address. Bytes after the function's end
+        are left out.
+        """
         at = address - self.address
         return int.from_bytes(self.data[at : at + count], "little")
 
@@ -48,35 +52,39 @@ class Code:
 
 
 class Reader:
-    """The state while the instructions of one function are read; `known` has the constants in registers."""
+    """The state while a function's instructions are read. `known` has the constants in registers, by
+    register.
+    """
 
     def __init__(self, code: Code) -> None:
         self.code, self.body = code, Body()
         self.known: dict[int, int] = {}
 
     def move_stack(self, by: int | None) -> None:
-        """Adds `by` bytes to the stack pointer (None: not known); a positive number frees stack."""
+        """Records that `by` bytes are added to the stack pointer (None: not known). A positive number frees
+        stack.
+        """
         if by is None:
             self.body.unknown = True
         else:
             self.body.frame += max(0, -by)
 
     def jump(self, target: int) -> None:
-        """Handles a jump, which is a tail call where it leaves the function."""
+        """Records a jump to `target`, which is a tail call if it leaves the function."""
         if target not in self.code:
             self.body.tails.add(target & MASK)
 
     def constant(self, register: int, sign: int = 1) -> int | None:
-        """A register's constant as a signed number, times `sign`; None if it is not known."""
+        """Returns the constant in a register as a signed number, times `sign`; None if it is not known."""
         value = self.known.get(register)
         return None if value is None else sign * signed(value, 32)
 
     def sum(self, register: int, number: int | None) -> int | None:
-        """The sum of a register's constant and a number; None if either is not known."""
+        """Returns the sum of the constant in a register and `number`; None if either is not known."""
         value = self.known.get(register)
         return None if value is None or number is None else value + number
 
 
 def signed(value: int, bits: int) -> int:
-    """The value of a two's complement number of `bits` bits."""
+    """Returns the value of a two's complement number of `bits` bits."""
     return value - (1 << bits) if value >> (bits - 1) & 1 else value

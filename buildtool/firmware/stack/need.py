@@ -1,7 +1,8 @@
-"""The stack that a function of a linked image needs: its own frame, and the largest one of its calls.
+"""Computes the stack that a function of a linked image needs: its own frame, and the largest need of its
+callees.
 
-This is an upper bound for any input, as every call that the code could make counts. It does not include
-interrupts, and the application's functions that the network calls back (a yield hook, a row source, a
+This is an upper bound for any input, as every call that the code could make counts. Not included are
+interrupts, and functions of the application that the network calls back (a yield hook, a row source, a
 loader).
 """
 
@@ -79,19 +80,21 @@ class Stacks:
         return address & ~_THUMB if self._machine == "EM_ARM" else address
 
     def need(self, name: str) -> int | None:
-        """The bytes of stack for a call of the function `name`; None if not known."""
+        """Returns the bytes of stack for a call of the function `name`; None if they are not known."""
         return self._find_need(self.functions[name], ())
 
     def size(self, name: str) -> int:
-        """The bytes of code of the function `name`."""
+        """Returns the bytes of code of the function `name`."""
         return self._sizes[self.functions[name]]
 
     def frame(self, name: str) -> int:
-        """The bytes of stack that the function `name` takes, without the functions that it calls."""
+        """Returns the bytes of stack that the function `name` takes, without the functions that it calls."""
         return self._body(self.functions[name]).frame
 
     def reached(self, name: str) -> dict[str, int]:
-        """Maps every function that a call of `name` may run, itself included, to the bytes of its code."""
+        """Returns the bytes of code of every function that a call of `name` may run, including `name`
+        itself.
+        """
         sizes: dict[str, int] = {}
         waiting: list[tuple[int, tuple[int, ...]]] = [(self.functions[name], ())]  # with the calls to it
         while waiting:
@@ -111,7 +114,7 @@ class Stacks:
     def _find_need(self, address: int, path: tuple[int, ...]) -> int | None:
         """Returns the bytes of stack for a call of the function at `address`; None if they are not known.
 
-        `path` has the addresses of the functions whose calls lead to this one.
+        `path` has the addresses of the functions whose calls lead to this one, the outermost first.
         """
         if address in self._needs:
             return self._needs[address]
@@ -163,11 +166,12 @@ class Stacks:
         return int.from_bytes(word, "little") if len(word) == 4 else None
 
     def _find_pointer_targets(self, path: tuple[int, ...]) -> set[int]:
-        """Returns the functions that the last function of a call path may call by address.
+        """Returns the functions that the last function of a call path may call through a pointer, as
+        addresses.
 
-        A function of the path has computed the called address, or the address of a table that contains
-        it. If no such address is found, every function that constant data point to counts. The network's
-        own code that calls the application back is an exception.
+        If functions of the path compute addresses, these are the functions at such addresses, and those in
+        tables at such addresses. Otherwise they are all functions that constant data point to. Network code
+        that only calls back functions of the application has no such targets.
         """
         values = set[int]().union(*(self._body(address).taken for address in path))
         functions = self._keep_functions(values)
@@ -180,7 +184,7 @@ class Stacks:
 
     @functools.cached_property
     def _constant_targets(self) -> set[int]:
-        """The functions that constant data point to; weights do not count as pointers."""
+        """The addresses of functions that constant data point to. Weights are not read as pointers."""
         functions = set[int]()
         for start, data in self._constants:
             end = start + len(data)
@@ -190,7 +194,10 @@ class Stacks:
         return functions
 
     def _find_in_data(self, start: int, data: bytes) -> set[int]:
-        """Returns the functions that the 32-bit words of `data` point to."""
+        """Returns the addresses of functions that appear in `data`, as aligned 32-bit words.
+
+        `start` is the address of the data.
+        """
         places = range(-start % 4, len(data) - 3, 4)
         return self._keep_functions(int.from_bytes(data[at : at + 4], "little") for at in places)
 
@@ -202,7 +209,7 @@ class Stacks:
 
 
 def _read_bytes(sections: Iterable[tuple[int, bytes]], address: int, size: int) -> bytes:
-    """The bytes at an address, fewer at the end of its section; empty outside all sections."""
+    """Returns `size` bytes at an address: fewer at the end of its section, none outside all sections."""
     for start, data in sections:
         if start <= address < start + len(data):
             return bytes(data[address - start : address - start + size])
@@ -217,7 +224,7 @@ def is_known(elf: Any) -> bool:
 
 
 def _find_literal_ranges(symbols: list[Any]) -> list[tuple[int, int]]:
-    """Returns the ranges of data in Arm code, from a mapping symbol $d to the next one that marks code."""
+    """Returns the address ranges of data in Arm code: from a mapping symbol $d to the next mapping symbol."""
     marks = sorted(
         (int(s["st_value"]), s.name[:2] == "$d")
         for s in symbols
@@ -228,7 +235,7 @@ def _find_literal_ranges(symbols: list[Any]) -> list[tuple[int, int]]:
 
 
 def _clip_ranges(ranges: list[tuple[int, int]], low: int, high: int) -> tuple[tuple[int, int], ...]:
-    """Returns those parts of sorted ranges that are in [low, high)."""
+    """Returns the parts of sorted ranges that are in [low, high)."""
     first, last = max(0, bisect.bisect_left(ranges, (low, 0)) - 1), bisect.bisect_left(ranges, (high, 0))
     return tuple((max(start, low), min(end, high)) for start, end in ranges[first:last] if end > low)
 
@@ -242,9 +249,10 @@ _START = "main"  # the first function of a test firmware
 def stack_report(
     data: bytes, board: Board, networks: Sequence[str], others: Sequence[str] = ()
 ) -> list[StackSize]:
-    """Returns the stack that each network in an image needs, then that of the functions `others`.
+    """Returns the stack that each network in an image needs for an invoke, then that of the functions
+    `others`.
 
-    The list is empty for cores whose code cannot be read.
+    The list is empty for cores whose code cannot be read. Raises ToolError if the image's code is damaged.
     """
     elf = open_elf(data)
     if board.is_native or not is_known(elf):
@@ -264,9 +272,9 @@ def stack_report(
 
 
 def refuse_unless_enough(data: bytes, board: Board, network: str) -> None:
-    """PlanError where a test firmware may need more stack than the board's file reserves.
+    """Raises PlanError if a test firmware may need more stack than the board's file reserves.
 
-    The stack is counted from `main`, so that its own frames are included.
+    The stack is counted from `main`, so that the firmware's own frames are included.
     """
     rows = stack_report(data, board, [network], [_START])
     needed = max((one["needed"] for one in rows if one["needed"] is not None), default=0)

@@ -1,4 +1,6 @@
-"""Reads RV32 and RV64 code with compressed instructions: those that move the stack pointer, call and jump."""
+"""Reads RV32 and RV64 code, with compressed instructions, for what moves the stack pointer, calls or
+jumps.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +12,10 @@ _STACK_ALIGNMENT = 16
 
 
 def read_body(code: Code, vector_bytes: int, is_64: bool = False) -> Body:
-    """Reads the function's use of the stack pointer, and its calls.
+    """Returns a function's use of the stack pointer, and its calls.
 
-    `vector_bytes` is the size of a vector register. Frames for such registers are multiples of it. `is_64`:
-    whether it is code of RV64, whose addresses are below 2^32.
+    `vector_bytes` is the size of a vector register; frames for such registers are multiples of it. `is_64`
+    says that it is code for RV64, whose addresses are below 2^32.
     """
     reader, at = _Reader(code), code.address
     reader.vector_bytes, reader.is_64, reader.known = vector_bytes, is_64, {0: 0}
@@ -57,7 +59,7 @@ class _Reader(Reader):
             self._jump(link, target & MASK)
 
     def read_compressed(self, at: int, code: int) -> None:
-        """Reads an instruction of 16 bits."""
+        """Reads the instruction of 16 bits `code` at the address `at`."""
         group, register, other = code >> 13 << 2 | code & 3, code >> 7 & 31, code >> 2 & 31
         number = signed((code >> 12 & 1) << 5 | other, 6)
         if group == 0b01101 and register == SP:  # c.addi16sp
@@ -93,7 +95,7 @@ class _Reader(Reader):
         return None if value is None else value << by
 
     def full(self, at: int, code: int) -> None:
-        """Reads an instruction of 32 bits."""
+        """Reads the instruction of 32 bits `code` at the address `at`."""
         opcode, target, kind, first = code & 0x7F, code >> 7 & 31, code >> 12 & 7, code >> 15 & 31
         number = signed(code >> 20, 12)
         if opcode == 0x13 and kind == 0 and target == first == SP:  # addi sp, sp, n
@@ -118,7 +120,9 @@ class _Reader(Reader):
             self._set(target, self._value(at, code))
 
     def _value(self, at: int, code: int) -> int | None:
-        """The value that an instruction writes to a register, if it is known."""
+        """Returns the value that the instruction `code` at `at` writes to a register; None if it is not
+        known.
+        """
         opcode, kind, first = code & 0x7F, code >> 12 & 7, code >> 15 & 31
         number = signed(code >> 20, 12)
         if opcode == 0x37:  # lui
@@ -138,6 +142,6 @@ class _Reader(Reader):
 
 
 def _read_compressed_offset(code: int) -> int:
-    """The offset of c.j and c.jal."""
+    """Returns the signed offset of the jumps c.j and c.jal."""
     places = ((12, 11), (11, 4), (10, 9), (9, 8), (8, 10), (7, 6), (6, 7), (5, 3), (4, 2), (3, 1), (2, 5))
     return signed(sum((code >> source & 1) << to for source, to in places), 12)

@@ -1,4 +1,4 @@
-"""Reads Thumb code (ARMv6-M, ARMv7-M, ARMv8-M): instructions that move the stack pointer, call and jump."""
+"""Reads Thumb code (ARMv6-M, ARMv7-M, ARMv8-M) for what moves the stack pointer, calls or jumps."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _STACK_ALIGNMENT = 8  # of the stack pointer at a function's entry (AAPCS)
 
 
 def read_body(code: Code) -> Body:
-    """Reads the function's use of the stack pointer, and its calls."""
+    """Returns a function's use of the stack pointer, and its calls."""
     reader, at = _Reader(code), code.address
     while at < code.end:
         if end := next((high for low, high in code.literals if low <= at < high), 0):
@@ -58,7 +58,7 @@ class _Reader(Reader):
             self.known[code >> 8 & 7] = code & 0xFF
 
     def branch(self, address: int, first: int, second: int) -> None:
-        """Reads a branch or call of 32 bits."""
+        """Reads a branch or call of 32 bits, whose halves are `first` and `second`."""
         sign, j1, j2 = first >> 10 & 1, second >> 13 & 1, second >> 11 & 1
         if second & 0x5000 == 0:  # b<condition>, or a system instruction
             if first >> 7 & 7 != 7:
@@ -75,7 +75,7 @@ class _Reader(Reader):
             self.jump(target)
 
     def wide(self, first: int, second: int) -> None:
-        """Reads any other instruction of 32 bits."""
+        """Reads any other instruction of 32 bits, whose halves are `first` and `second`."""
         body = self.body
         target = second >> 8 & 15
         number = (first >> 10 & 1) << 11 | (second >> 12 & 7) << 8 | second & 0xFF

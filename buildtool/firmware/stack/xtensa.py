@@ -1,4 +1,4 @@
-"""Reads Xtensa code with the call0 ABI: instructions that move the stack pointer, call and jump."""
+"""Reads Xtensa code with the call0 ABI for what moves the stack pointer, calls or jumps."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _MOVI, _ADDI, _ADDMI = 10, 12, 13
 
 
 def read_body(code: Code, word: Callable[[int], int | None]) -> Body:
-    """Reads the function's use of the stack pointer, and its calls.
+    """Returns a function's use of the stack pointer, and its calls.
 
-    Instructions are read along branches and jumps, as bytes behind a jump may be padding. `word` returns
-    the constant at an address of the image. Functions of the windowed ABI are unknown.
+    Instructions are read along branches and jumps, because bytes after a jump may be padding. `word` returns
+    the 32-bit word at an address of the image. For functions of the windowed ABI the use is unknown.
     """
     reader = _Reader(code, word)
     seen: set[int] = set()
@@ -49,7 +49,9 @@ class _Reader(Reader):
         self.waiting = [code.address]  # addresses of instructions
 
     def read(self, at: int) -> int:
-        """Reads an instruction; returns the address of the next one, -1 at the end of a path."""
+        """Reads the instruction at `at`. Returns the address of the next one; -1 if the code does not go on
+        there.
+        """
         bits = self.code.bits(at, 3)
         if bits & 15 >= _NARROW:
             self._read_narrow(at, bits & 0xFFFF)
@@ -59,13 +61,15 @@ class _Reader(Reader):
         return -1 if ends else at + 3
 
     def jump(self, target: int) -> None:
-        """Handles a jump. If its target is in the function, the target is read, too."""
+        """Records a jump. If its target is in the function, the instructions there will be read, too."""
         super().jump(target)
         if target in self.code:
             self.waiting.append(target)
 
     def _set(self, register: int, value: int | None = None) -> None:
-        """Sets a register's value. If the register is the stack pointer, the body becomes unknown."""
+        """Records that a register gets a value (None: not known). If it is the stack pointer, the function's
+        use of stack is unknown.
+        """
         if register == SP:
             self.body.unknown = True
         self.known.pop(register, None)
@@ -81,7 +85,7 @@ class _Reader(Reader):
                 self.frames.add(to)
 
     def _add(self, to: int, source: int, number: int | None) -> None:
-        """Handles an instruction that computes `to` = `source` + `number` (None: not known)."""
+        """Records an instruction that computes `to` = `source` + `number` (None: not known)."""
         if to == source == SP:
             self.move_stack(number)
         else:

@@ -1,7 +1,7 @@
 """The program that the repository rules of rules/buildtool.bzl run, as `python -m`; its argument is a file.
 
-The file holds a question as JSON. The program writes the answer into the working folder: BUILD files, and
-links to the tool's own files.
+The file has a question as JSON. The program writes the answer into the working folder: BUILD files, and
+symbolic links to the tool's own files.
 """
 
 from __future__ import annotations
@@ -44,14 +44,16 @@ def packages() -> dict[str, Path]:
 def files_to_watch() -> list[str]:
     """Returns the files that decide the tool's answers, and the rules.
 
-    Each path starts at a package's link.
+    Each path begins at the symbolic link to a package.
     """
     files = [*map(Path, code_files()), *RULES.glob("*.bzl")]
     return sorted(link for path in files if (link := find_below_links(path)))
 
 
 def find_below_links(path: Path) -> str:
-    """Returns the path by which the link to a package leads to a file or folder, or "" if none does."""
+    """Returns the path of a file or folder below the symbolic link to its package; "" if it is in no
+    package.
+    """
     real = path.resolve()
     for name, folder in packages().items():
         if real.is_relative_to(folder):
@@ -61,7 +63,7 @@ def find_below_links(path: Path) -> str:
 
 
 def require_below_links(path: Path) -> str:
-    """Returns the same path as `find_below_links`, but raises BuildtoolError if there is none."""
+    """Returns the path that `find_below_links` finds. Raises BuildtoolError if the file is in no package."""
     if link := find_below_links(path):
         return link
     raise BuildtoolError(
@@ -75,7 +77,7 @@ def require_below_links(path: Path) -> str:
 
 
 class Code(str):
-    """A Starlark expression. `value` writes it without quotes."""
+    """A Starlark expression, which `value` writes without quotes."""
 
     __slots__ = ()
 
@@ -94,13 +96,13 @@ def value(item: object) -> str:
 
 
 def call(rule: str, **attributes: object) -> str:
-    """Returns a call of a rule, with an attribute on each line. Leaves out attributes that are None."""
+    """Returns a call of a rule, with one attribute per line. Attributes that are None are left out."""
     lines = [f"    {name} = {value(item)},\n" for name, item in attributes.items() if item is not None]
     return f"{rule}(\n{''.join(lines)})\n"
 
 
 def load(label: str, *names: str) -> str:
-    """Returns a load statement."""
+    """Returns a Starlark statement that loads `names` from the file `label`."""
     return f"load({', '.join(map(value, (label, *names)))})\n"
 
 
@@ -121,9 +123,10 @@ class Boards:
         self._native: list[str] = []
 
     def add(self, board: str, path: str, toolchain: str) -> None:
-        """Adds a board by its name, or by the label of a file.
+        """Adds a board, which is a name or the label of a board's file.
 
-        `path` is the path of that file ("" for a name).
+        `path` is the path of that file ("" for a name). `toolchain` is the compiler's name ("": the board's
+        first).
         """
         if board in self._names:
             return
@@ -137,7 +140,7 @@ class Boards:
             self._toolchains.append(self._toolchain(name, answer))
 
     def options(self) -> str:
-        """Returns the text of options.bzl, with the options and boards that the macro needs."""
+        """Returns the text of options.bzl, which has the options and boards that the macro needs."""
         planning = options_of("emit", options.Group.PLANNING, options.Group.FIELD, options.Group.BUILT)
         values = {
             "OPTIONS": {o.name: o.help for o in planning if o.suffixes is None},
@@ -240,10 +243,11 @@ class Boards:
         return self._code + require_below_links(_path(answer, source["file"]))
 
     def _group(self, name: str, group: answers.SourceGroup, answer: answers.DescribeAnswer) -> list[str]:
-        """Returns the rules that make a group a library.
+        """Returns the rules that make a library of a group of sources.
 
-        Sources that need an emitted header are in a filegroup instead. The library of the kernels has only
-        their headers, because each network compiles the kernels that it calls.
+        Sources that need an emitted header are put into a filegroup instead, because each network compiles
+        them itself. The library of the kernels has only headers, because each network compiles the kernels
+        that it calls.
         """
         sources = [self._label(answer, source) for source in group["sources"]]
         own = [place for place in group["includes"] if place["root"] in answer["roots"]]
@@ -310,7 +314,7 @@ def _path(answer: answers.DescribeAnswer, place: answers.Place) -> Path:
 
 
 def _flags(answer: answers.DescribeAnswer) -> list[str]:
-    """Returns the flags that every compiler needs in addition to its own flags."""
+    """Returns the flags that every compiler for the board needs in addition to its own flags."""
     tools = answer["tools"]
     return [*tools["exact"], *(f"-D{name}" for name in tools["defines"])]
 
@@ -322,8 +326,10 @@ def builtin_folders(cc: str, flags: Sequence[str], excluded: Iterable[str]) -> l
     """Returns the folders in which `cc` with these flags looks for headers, except those below `excluded`."""
     process = _run([cc, *flags, "-E", "-v", "-xc", os.devnull, "-o", os.devnull])
     lines = process.stderr.partition(_BEGIN)[2].partition(_END)[0].splitlines()
-    ours = tuple(f"{folder}/" for folder in excluded)
-    folders = [line.strip() for line in lines if line.strip() and not line.strip().startswith(ours)]
+    excluded_prefixes = tuple(f"{folder}/" for folder in excluded)
+    folders = [
+        line.strip() for line in lines if line.strip() and not line.strip().startswith(excluded_prefixes)
+    ]
     # Bazel does not accept "..", and compilers name a file also by its real path.
     return list(
         dict.fromkeys(path(folder) for folder in folders for path in (os.path.normpath, os.path.realpath))
@@ -331,9 +337,9 @@ def builtin_folders(cc: str, flags: Sequence[str], excluded: Iterable[str]) -> l
 
 
 def names_as_given(cc: str) -> list[str]:
-    """Returns the flag that keeps `cc` from resolving links in header names, or [] if `cc` does not have it.
+    """Returns the flag that keeps `cc` from resolving symbolic links in the names of headers.
 
-    Bazel only knows the links.
+    Bazel only knows the links. Returns [] if `cc` does not have such a flag.
     """
     flag = "-fno-canonical-system-headers"
     process = _run([cc, flag, "-Werror", "-fsyntax-only", "-xc", os.devnull])

@@ -1,9 +1,8 @@
 """A persistent worker for Bazel: `buildtool-worker --persistent_worker`.
 
-Bazel sends WorkRequests to standard input and reads WorkResponses from standard output, as JSON (one
-document after the other) or as protocol buffers (each after its length). A request's arguments are a
-command line of buildtool.
-The worker answers from its own session and the cache, never from the user's daemon.
+Bazel sends WorkRequests to standard input and reads WorkResponses from standard output, as JSON (one document
+after the other) or as protocol buffers (each after its length). A request's arguments are a command line of
+buildtool. The worker answers from its own session and the cache, never from the user's daemon.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _VARINT_BYTES = 10
 
 @dataclass(frozen=True)
 class Work:
-    """A request: a command line and its number.
+    """A request of Bazel: a command line and the number of the request.
 
     With `cancel`, it cancels the earlier request with this number.
     """
@@ -43,14 +42,17 @@ class Work:
 
 
 class BadWorkError(Exception):
-    """The bytes are not a request."""
+    """The bytes that Bazel sent are not a request."""
 
 
 Run = Callable[[Sequence[str]], int]  # runs a command line and returns its exit status
 
 
 def serve(stream: BufferedIOBase, out: BufferedIOBase, run: Run, *, json_lines: bool) -> int:
-    """Answers requests until the stream ends."""
+    """Answers requests from `stream` on `out` until `stream` ends; returns the exit status.
+
+    `run` runs a command line. `json_lines` says whether messages are JSON, and not protocol buffers.
+    """
     requests = _json_requests(stream) if json_lines else _proto_requests(stream)
     try:
         for work in requests:
@@ -70,7 +72,7 @@ def serve(stream: BufferedIOBase, out: BufferedIOBase, run: Run, *, json_lines: 
 
 
 def _run(run: Run, arguments: Sequence[str]) -> tuple[int, str]:
-    """Runs a command line. Returns its exit status and its output."""
+    """Runs a command line. Returns its exit status, and what it wrote to both standard streams."""
     output = io.StringIO()
     with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
         try:
@@ -84,7 +86,7 @@ def _run(run: Run, arguments: Sequence[str]) -> tuple[int, str]:
 
 
 def _json_requests(stream: BufferedIOBase) -> Iterator[Work]:
-    """Reads JSON documents one after the other: Bazel writes nothing between them, not even line ends."""
+    """Yields requests from JSON documents. Bazel writes nothing between the documents, not even line ends."""
     decoder = json.JSONDecoder()
     letters = codecs.getincrementaldecoder("utf-8")("replace")
     text = ""
@@ -161,7 +163,7 @@ def _proto_work(data: bytes) -> Work:
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Yields each field's number and value. A value is a whole number or bytes."""
+    """Yields number and value of each field of a protocol buffer; a value is a whole number or bytes."""
     stream = io.BytesIO(data)
     while (tag := _read_varint(stream)) is not None:
         kind = tag & 7
@@ -221,7 +223,7 @@ def main() -> int:
 
 
 def _decode_once(word: str) -> str:
-    """Returns a word without Bazel's second encoding.
+    """Returns a word of a command line without Bazel's second encoding.
 
     Bazel encodes each byte of a name as a character in UTF-8.
     """
@@ -232,7 +234,7 @@ def _decode_once(word: str) -> str:
 
 
 def _expand(words: Sequence[str]) -> list[str]:
-    """Replaces each @FILE by the words in the file: Bazel passes arguments in such files."""
+    """Returns the words with each @FILE replaced by the words in this file, as Bazel passes arguments."""
     expanded: list[str] = []
     for word in words:
         if word.startswith("@"):

@@ -1,5 +1,5 @@
 """Folders of networks for any build system: `buildtool build MODEL --board B --out DIR --bundle`.
 
-The service returns a network's own files and the kernels that it needs. This folder's code puts them beside
-the networks that a folder already holds, and writes the files that list all of them.
+The service returns a network's own files and the kernels that the network needs. This package puts them
+beside the networks that a folder has already, and writes the files that list all of them.
 """

@@ -1,7 +1,6 @@
-"""Puts a network into a folder beside others, and rewrites the files that list all of them.
+"""Puts a network into a folder beside other networks, and rewrites the files that list all of them.
 
-Only its sources.json says what a folder holds. Files that are not listed there are not buildtool's, and are
-never overwritten.
+The file sources.json of the folder lists buildtool's files. All other files are never overwritten.
 """
 
 from __future__ import annotations
@@ -31,11 +30,12 @@ _TAKEN = frozenset(
     "all clean edit_cache help install list_install_components nn_kernels package "
     "package_source rebuild_cache test".split()
 )
-_OF_PICO = ("boot_", "cmsis_", "cyw43_", "hardware_", "pico_", "tinyusb_")  # its targets begin so
+# Names of CMake targets of the pico-sdk begin like this.
+_OF_PICO = ("boot_", "cmsis_", "cyw43_", "hardware_", "pico_", "tinyusb_")
 
 
 def texts(networks: Mapping[str, BundledNetwork]) -> dict[str, bytes]:
-    """Returns the files that list all networks of a folder, by name. The listing comes first."""
+    """Returns the files that list all networks of a folder: name -> content. sources.json comes first."""
     every = dict(sorted(networks.items()))
     first, common = next(iter(every.items()))
     system, core = System(common["system"]), core_of(common["core"])
@@ -86,13 +86,13 @@ def _make_file(name: str, variables: Mapping[str, object]) -> bytes:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    theirs = _OF_PICO if variables.get("system") == System.PICO else ()
+    taken_prefixes = _OF_PICO if variables.get("system") == System.PICO else ()
     environment.filters |= {
         "count": "{:,}".format,
         "define": "-D{}".format,
         "here": "${{CMAKE_CURRENT_SOURCE_DIR}}/{}".format,
         # A network's target for CMake has the network's name, unless CMake or the SDK has such a target.
-        "library": lambda net: f"{net}_network" if net in _TAKEN or net.startswith(theirs) else net,
+        "library": lambda net: f"{net}_network" if net in _TAKEN or net.startswith(taken_prefixes) else net,
         "lines": _lines,
         "quoted": json.dumps,
         "suffixed": lambda names, suffix: [name for name in names if name.endswith(suffix)],
@@ -101,12 +101,12 @@ def _make_file(name: str, variables: Mapping[str, object]) -> bytes:
 
 
 def _lines(names: list[str]) -> str:
-    """Returns names as a list for make. If there are several names, each has its own line."""
+    """Returns names as a list for make, with one name per line if there are several."""
     return names[0] if len(names) == 1 else "".join(f"\\\n    {name} " for name in names).rstrip()
 
 
 def _all(networks: Mapping[str, BundledNetwork], key: str) -> list[str]:
-    """Returns the names that the networks list under a key, in order."""
+    """Returns the values of all networks' lists under `key`, network by network."""
     return [name for network in networks.values() for name in network[key]]  # type: ignore[literal-required]
 
 
@@ -122,7 +122,7 @@ def _licenses(networks: Mapping[str, BundledNetwork]) -> list[License]:
     ]
 
 
-_LOCKED = "networks"  # every folder has it, and it holds no files of others
+_LOCKED = "networks"  # the subfolder to lock: every folder has it, and all its files are buildtool's
 
 
 def put(answer: BundleAnswer, out: Path) -> tuple[list[str], list[str]]:
@@ -159,9 +159,9 @@ def put(answer: BundleAnswer, out: Path) -> tuple[list[str], list[str]]:
 
 
 def _read_networks(out: Path) -> dict[str, BundledNetwork]:
-    """Returns the networks of a folder, or {} if it has no listing.
+    """Returns the networks of a folder, by name; {} if it has no sources.json.
 
-    Raises UsageError for an unreadable listing.
+    Raises UsageError if sources.json cannot be read.
     """
     path = out / LISTING
     again = "write to another folder, or remove this one and write its networks again"
@@ -185,7 +185,7 @@ def _read_networks(out: Path) -> dict[str, BundledNetwork]:
 
 
 def _is_well_formed(networks: Any) -> bool:
-    """Whether the listing has the right types, and all its files lie inside the folder."""
+    """Whether the content of sources.json has the right types, and all its files lie inside the folder."""
     if not isinstance(networks, dict) or not networks:
         return False
     try:
@@ -215,7 +215,10 @@ def _files_of(networks: Mapping[str, BundledNetwork]) -> set[str]:
 
 
 def _refuse_others(answer: BundleAnswer, others: Mapping[str, BundledNetwork], out: Path) -> None:
-    """Raises UsageError if another network has other flags, or another version of a file that both need."""
+    """Raises UsageError if another network has other flags, or another version of a file that both need.
+
+    `answer` has the new network.
+    """
     new = answer["network"]
     for net, network in others.items():
         if network["system"] != new["system"]:
@@ -243,7 +246,10 @@ def _refuse_others(answer: BundleAnswer, others: Mapping[str, BundledNetwork], o
 
 
 def _remove(out: Path, name: str) -> bool:
-    """Removes a file that no network needs any more, and then its empty folders."""
+    """Removes a file that no network needs any more, and the folders that are then empty.
+
+    Returns whether the file existed.
+    """
     path = out / name
     try:
         path.unlink()
@@ -257,7 +263,7 @@ def _remove(out: Path, name: str) -> bool:
 
 @contextlib.contextmanager
 def _alone(out: Path) -> Iterator[None]:
-    """Keeps other processes from writing networks into the folder, if the system supports locks."""
+    """A context in which no other process writes networks into the folder, if the system supports locks."""
     locked = out / _LOCKED
     missing = [folder for folder in (locked, *locked.parents) if not folder.exists()]
     try:

@@ -1,4 +1,4 @@
-"""The files that make a folder of networks a package of a build system, and the cores that each system has.
+"""How a folder of networks becomes a package of a build system, and which cores each system supports.
 
 All systems render the same description: sources, include folders, flags of the core, defines, weights.
 """
@@ -87,13 +87,16 @@ _TARGETS = {
     **{"esp32": "esp32", "esp32-s3": "esp32s3", "esp32-s3-psram": "esp32s3"},
     **{"esp32-c3": "esp32c3", "esp32-c6": "esp32c6"},
 }
-# Of Zephyr: the symbol of Kconfig that a core selects, where it is not CPU_ and the core's name.
+# The symbols of Zephyr's Kconfig that cores select, if they are not CPU_ and the core's name.
 _SYMBOLS = {ANY: "", "riscv": "RISCV", "xtensa": "XTENSA"}
 _V6M = ("cortex-m0", "cortex-m0plus")  # of the same instructions
 
 
 def facts_of(board: str, core: str) -> dict[str, Any]:
-    """Returns what the systems call a core, as variables of the templates; empty for every core."""
+    """Returns variables for the templates: the names that build systems give to a core and to a board.
+
+    The names are "" for the core ANY.
+    """
     cores = _V6M if core in _V6M else (core,)
     names = [one.removeprefix("cortex-").upper() for one in cores if one.startswith("cortex-")]
     symbols = [f"CPU_CORTEX_{name}" for name in names] or [_SYMBOLS.get(core, "")]
@@ -111,9 +114,9 @@ def facts_of(board: str, core: str) -> dict[str, Any]:
 
 
 def templates_of(system: System) -> dict[str, str]:
-    """Maps each file of a folder that lists all its networks to its template.
+    """Returns the files of a folder that list all its networks: name of the file -> name of its template.
 
-    A template of C ends in .jinja, as it is no C.
+    The name of a template for C ends in .jinja, because it is not valid C.
     """
     here = "" if system is System.PLAIN else f"{system}/"
     files = {"README.md": "README.md"} | {name: here + name for name in PACKAGES[system].templates}
@@ -123,9 +126,9 @@ def templates_of(system: System) -> dict[str, str]:
 
 
 def core_of(flags: Sequence[str]) -> str:
-    """Returns the core that the compiler's flags select: a Cortex-M's name, riscv, xtensa, or ANY.
+    """Returns the core that the compiler's flags select: a Cortex-M's name, riscv, riscv-v, xtensa, or ANY.
 
-    riscv-v has vectors, which no system's boards have.
+    riscv-v is RISC-V with the vector extension. No build system here supports a board with such a core.
     """
     for flag in flags:
         if flag.startswith("-mcpu="):
@@ -138,7 +141,7 @@ def core_of(flags: Sequence[str]) -> str:
 
 
 def refuse_core(system: System, board: str, core: str) -> None:
-    """Raises UsageError if the system has no such core."""
+    """Raises UsageError if the build system has no such core."""
     package = PACKAGES[system]
     if package.cores and core not in package.cores:
         raise UsageError(

@@ -1,4 +1,4 @@
-"""Compares the figures of two files: totals, layers and regions, before and after."""
+"""Compares the figures of two saved answers: totals, layers and regions, before and after."""
 
 from __future__ import annotations
 
@@ -35,10 +35,7 @@ MANY = 1000 * 1000  # pairs of rows from which equal names are numbered
 
 @dataclass(frozen=True)
 class Change:
-    """A figure's values in two files. A value is None if the file lacks it.
-
-    `unit` is "" for plain numbers.
-    """
+    """A figure's values in two files (None: the file lacks it). `unit` is "" for plain numbers."""
 
     name: str
     before: Number | None
@@ -47,14 +44,14 @@ class Change:
 
     @property
     def growth(self) -> Number | None:
-        """Returns the growth, or None if one of the two values is missing."""
+        """Returns `after` minus `before`, or None if one of them is missing."""
         return None if self.before is None or self.after is None else self.after - self.before
 
     @property
     def percent(self) -> float | None:
         """Returns the growth in per cent of `before`.
 
-        It is None if `before` is 0, if a value is missing, or if the figure itself is in per cent.
+        None if `before` is 0, if a value is missing, or if the figure itself is in per cent.
         """
         growth = None if self.unit.startswith(PERCENT) else self.growth
         return None if growth is None or not self.before else 100.0 * growth / self.before
@@ -62,9 +59,11 @@ class Change:
 
 @dataclass(frozen=True)
 class RowChange:
-    """A layer or a region that differs between two files. `label` is its short name.
+    """A layer or a region that differs between two files.
 
-    `how` is "changed", "added" or "removed". `words` are texts such as "conv_a -> conv_b".
+    - `label`: its short name.
+    - `how`: "changed", "added" or "removed".
+    - `words`: changes of texts, such as "conv_a -> conv_b".
     """
 
     name: str
@@ -76,9 +75,10 @@ class RowChange:
 
 @dataclass(frozen=True)
 class Changes:
-    """The differences between two files. `totals` has all total figures, also those that are equal.
+    """The differences between two files.
 
-    `sizes` are the parts that differ between two firmware images.
+    `totals` has all total figures, also those that are equal. `sizes` are the parts that differ between two
+    firmware images.
     """
 
     before: Figures
@@ -126,8 +126,9 @@ def _totals(before: Figures, after: Figures) -> Iterator[Change]:
 def _changed_rows(before: Sequence[Row], after: Sequence[Row], ignored: str) -> Iterator[RowChange]:
     """Yields the rows that differ in a word or in a number other than `ignored`.
 
-    Matches rows by name and order. In long lists, equal names get numbers, because a comparison of every pair
-    of them would take minutes. A short name that stands for different names before and after is not used.
+    Rows are matched by name and order. In long lists, rows of the same name are also matched by a number,
+    because comparing each of them with every other would take minutes. A row is labelled with its full name
+    if its short name stands for another row in `before`.
     """
     labelled = {row.label: row.name for row in before}
     ambiguous = {row.label for row in after if labelled.get(row.label, row.name) != row.name}
@@ -180,7 +181,7 @@ class Limit:
 
 @dataclass(frozen=True)
 class Floor:
-    """A figure's lower limit, from 0 to 1."""
+    """The lower limit of a figure that is a share, from 0 to 1."""
 
     text: str
     name: str
@@ -226,7 +227,9 @@ def _usage_error(what: str, hint: str) -> UsageError:
 
 
 def missed_floors(floors: Sequence[Floor], answer: DatasetAnswer) -> list[str]:
-    """Returns the texts of lower limits that an answer is below. Raises UsageError if it has no accuracy."""
+    """Returns a text for each lower limit that an answer is below. Raises UsageError if it has no
+    accuracy.
+    """
     if not floors:
         return []
     accuracy = answer["accuracy"]
@@ -237,7 +240,7 @@ def missed_floors(floors: Sequence[Floor], answer: DatasetAnswer) -> list[str]:
 
 
 def exceeded_limits(limits: Sequence[Limit | Floor], totals: Sequence[Change]) -> list[str]:
-    """Returns the texts of the exceeded limits. Raises UsageError for a figure that a file lacks."""
+    """Returns a text for each exceeded limit. Raises UsageError for a figure that one of the files lacks."""
     by_name = {change.name: change for change in totals}
     exceeded = []
     for limit in limits:

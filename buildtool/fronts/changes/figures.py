@@ -35,9 +35,11 @@ Number = int | float
 
 @dataclass(frozen=True)
 class Metric:
-    """A total. `name` is its name in `--fail-if`. `unit` is its unit ("" for a plain number).
+    """A total figure.
 
-    `key` is its key in the answer ("" if the total is a sum of parts).
+    - `name`: its name in `--fail-if`.
+    - `key`: its key in the answer ("": it is a sum of parts).
+    - `unit`: its unit ("" for a plain number).
     """
 
     name: str
@@ -54,7 +56,7 @@ KINDS = ("code", "constants", VARIABLES)  # of a firmware image's parts
 OWNERS = ("network", "kernels", "application")  # of the parts in flash
 _OF_DATA_SETS = ("inputs", "inputs_run", "inputs_equal", "elements_different")
 HIGHER_IS_BETTER = (*SHARES, *_OF_DATA_SETS[:3])
-# In the order of the tables. The command that wrote a file decides which of them it has.
+# In the order of the tables. The command that wrote a file decides which of these figures the file has.
 METRICS = (
     Metric("ram", "bytes", "arena_bytes"),
     Metric(STATE, "bytes", "state_bytes"),
@@ -75,9 +77,9 @@ MEMORY = "memory."  # the beginning of names such as memory.flash: bytes that a 
 
 @dataclass(frozen=True)
 class Row:
-    """A layer or a region. `numbers` has its numbers by column. `words` has texts such as its kernel.
+    """A layer or a region. `label` is its short name.
 
-    `label` is its short name.
+    `numbers` has its numbers by column, and `words` its texts, such as its kernel, by column.
     """
 
     name: str
@@ -88,10 +90,13 @@ class Row:
 
 @dataclass(frozen=True)
 class Figures:
-    """The figures of a file. `about` says what they describe. `totals` and `units` are by the metric's name.
+    """The figures of a file.
 
-    `rows_of` is the command that wrote the layers and regions ("" without any). Rows of different commands
-    cannot be compared. `parts` are the parts (schema.builds.SizePart) of a firmware image.
+    - `about`: what they describe, in words.
+    - `totals`, `units`: by the metric's name.
+    - `rows_of`: the command that wrote the layers and regions ("": there are none). Rows of different
+      commands cannot be compared.
+    - `parts`: the parts of a firmware image (schema.builds.SizePart).
     """
 
     path: str
@@ -105,7 +110,7 @@ class Figures:
 
 
 def read(path: str) -> Figures:
-    """Reads the figures of a file. Raises UsageError for another kind of file."""
+    """Returns the figures of a file. Raises UsageError if the file is neither an answer nor a plan."""
     text = data(path)
     # The JSON inside a report's page has no `<`, so that the first end tag ends it.
     begin = _BEGIN.search(text)
@@ -126,7 +131,7 @@ def read(path: str) -> Figures:
 
 
 def of_answer(path: str, content: Mapping[str, Any]) -> Figures:
-    """Returns the figures of an answer from the file `path`. Raises UsageError if there are none."""
+    """Returns the figures of an answer from the file `path`. Raises UsageError if it has no figures."""
     try:
         return _answer(path, content)
     except (AttributeError, LookupError, TypeError, ValueError):
@@ -134,10 +139,10 @@ def of_answer(path: str, content: Mapping[str, Any]) -> Figures:
 
 
 def data(path: str) -> bytes:
-    """Returns the bytes of a file that may hold an answer. Reads it once, since it may be a pipe.
+    """Returns the bytes of a file that may have an answer.
 
-    Reads only the beginning of a file of another kind. Raises UsageError for a file that cannot be read or
-    is too large.
+    The file is read once, since it may be a pipe. If its beginning is not that of an answer, the rest is not
+    read. Raises UsageError for a file that cannot be read or is too large.
     """
     try:
         with _open_file(path) as file:
@@ -206,7 +211,9 @@ def _answer(path: str, content: Mapping[str, Any]) -> Figures:
 
 
 def _with_run(content: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Returns an answer with its measured time, or with the counts of a report's run, at the top level."""
+    """Returns an answer with figures of a run moved to the top level: its measured time, or a report's
+    counts.
+    """
     seconds, run = content.get("seconds"), content.get("run")
     if seconds is not None:
         return {**content, "run_ms": 1000 * _number(seconds)}
@@ -229,7 +236,7 @@ def _flatten_data_set(content: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def shares(accuracy: Accuracy) -> dict[str, float]:
-    """Returns top-1, recall and precision, from 0 to 1. The last two are those of the worst class."""
+    """Returns top-1, recall and precision, from 0 to 1. Recall and precision are those of the worst class."""
     top1 = accuracy["firmware"] if accuracy["of"] == "firmware" else accuracy["reference"]
     classes = accuracy["classes"]
     assert top1 is not None
@@ -265,7 +272,7 @@ def _numbers(row: Mapping[str, Any], names: Sequence[str]) -> dict[str, Number]:
     return {name: _number(row[name]) for name in names if row.get(name) is not None}
 
 
-# Layers of answers, the first that applies: the key, the command, the numbers, the words.
+# Where answers have layers: (key, command, numbers, words). The first row whose key is present applies.
 _LAYERS = (
     ("layers", "report", "ram_alive weight_bytes macs calls cost instructions cycles", "kernel form"),
     ("per_operator", "profile", "ram_alive macs calls instructions cycles estimated_ms", "kernel"),
@@ -274,7 +281,7 @@ _LAYERS = (
 
 
 def _layers(content: Mapping[str, Any]) -> tuple[str, tuple[Row, ...]]:
-    """Returns the command that wrote an answer's layers ("" without layers), and the layers."""
+    """Returns the command that wrote an answer's layers ("": it has none), and the layers."""
     for key, rows_of, numbers, words in _LAYERS:
         layers = content.get(key)
         if layers and (rows_of != "plan" or "regions" in content):
@@ -294,7 +301,7 @@ def _layers(content: Mapping[str, Any]) -> tuple[str, tuple[Row, ...]]:
 def _regions(content: Mapping[str, Any]) -> Iterator[Row]:
     """Yields the regions, named after their first and last operators.
 
-    New layers do not change these names.
+    These names stay the same when other layers are added.
     """
     operators = content.get("operators") or ()
     names = {one["position"]: str(one["name"]) for one in operators}
@@ -311,7 +318,7 @@ def _regions(content: Mapping[str, Any]) -> Iterator[Row]:
 
 
 def _number(value: object) -> Number:
-    """Returns a value that is a finite number. Raises TypeError or ValueError for another value."""
+    """Returns a value that is a finite number. Raises TypeError or ValueError for any other value."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError("not a number")
     if not abs(value) < MOST:  # true for NaN too

@@ -65,7 +65,7 @@ def _differing_rows(rows: Sequence[RowChange]) -> list[RowDifference]:
 
 
 def read_profile(path: str) -> Mapping[str, Any]:
-    """Reads an answer to `profile` from a file. Raises UsageError for another file."""
+    """Returns the answer to `profile` that a file has. Raises UsageError for any other file."""
     try:
         content = json.loads(figures.data(path).decode("utf-8-sig"))
     except (ValueError, RecursionError):
@@ -115,7 +115,7 @@ def with_image(answer: ReportAnswer, build: BuildAnswer) -> ReportAnswer:
 
 
 def _whole(value: object) -> int | None:
-    """Returns a count, or None without one. Raises TypeError for another value."""
+    """Returns a count, or None if there is none. Raises TypeError if the value is not a whole number."""
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < figures.MOST:

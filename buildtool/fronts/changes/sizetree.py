@@ -1,6 +1,6 @@
 """The parts of one or two firmware images as a tree: memory, owner, library, file, symbol.
 
-A level that is not known is skipped: a file without a library is a sibling of libraries.
+A level that is not known is skipped: a file that is in no library is a sibling of the libraries.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ Part = Mapping[str, object]  # a schema.builds.SizePart
 
 @dataclass(frozen=True)
 class Node:
-    """A part's bytes in the earlier and the later firmware image, or None if the image has no such part."""
+    """A line of the tree: its bytes in the earlier and the later firmware image (None: the image lacks
+    it).
+    """
 
     level: str
     name: str

@@ -1,4 +1,4 @@
-"""The command line's arguments from the table of options, its help, and its completion in shells."""
+"""The command line's arguments, made from the table of options; its help, and completion in shells."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
 def _fill_bare(words: Sequence[str], owns: Sequence[Own]) -> list[str]:
     """Returns the words with a value for each argument that may be given without one.
 
-    argparse would take the next word as the value, which may be the model.
+    argparse would take the next word as the value, and that word may be the model.
     """
     bare = {name: own for own in owns if own.bare for name in own.names}
     filled = []
@@ -147,7 +147,7 @@ class _Parser(argparse.ArgumentParser):
         return f"{super().format_help()}\n{_more_help(self.prog.partition(' ')[2], (columns() or 80) - 2)}"
 
     def _print_message(self, message: str, file: Any = None) -> None:
-        """Prints help or version. Unlike argparse's own method, it raises OSError if that fails."""
+        """Prints help or version. Raises OSError if that fails, which argparse's own method would ignore."""
         if message:
             print(message, end="", file=file or sys.stderr, flush=True)
 

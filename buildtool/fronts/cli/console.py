@@ -1,4 +1,4 @@
-"""Standard output and standard error, which may be closed, full, unread or lack characters."""
+"""Standard output and standard error, which may be closed or full, or may lack characters."""
 
 from __future__ import annotations
 
@@ -115,10 +115,10 @@ def write(text: str) -> None:
 
 @contextlib.contextmanager
 def progress(first: str = "") -> Iterator[Callable[[Mapping[str, Any]], None]]:
-    """Yields a listener for progress messages, which shows the latest one in a line of the terminal.
+    """Yields a listener for progress messages, which shows the latest message in a line of the terminal.
 
     The line appears after a second and vanishes when the block ends. It shows `first` until there is a
-    message. Nothing is shown where standard error is not a terminal.
+    message. Nothing is shown if standard error is not a terminal.
     """
     if not _is_terminal(sys.stderr):
         yield lambda _: None
@@ -170,7 +170,7 @@ def silence() -> None:
     if sys.stdout is not None:
         with contextlib.suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.stdout = None  # as the interpreter sets it where there is none
+        sys.stdout = None  # as the interpreter sets it if there is no stream
 
 
 def _before_dashes(argv: Sequence[str]) -> Sequence[str]:

@@ -29,7 +29,7 @@ _END_SECONDS = 5.0  # time for the server to end after a request
 
 
 def write(answer: DebugAnswer, folder: Path) -> None:
-    """Writes the session's files to its folder. Removes the outputs of the last session."""
+    """Writes the files of a debugging session to its folder, and removes outputs of the session before."""
     sources = list(answer["sources"])
     if answer["image"] not in answer["files"]:  # built elsewhere; source paths are relative to here
         here = str(Path.cwd()).replace("\\", "\\\\").replace('"', '\\"')  # GDB splits its words at blanks
@@ -88,9 +88,9 @@ def need_port(answer: DebugAnswer) -> None:
 
 
 def serve(answer: DebugAnswer, folder: Path) -> int:
-    """Runs the server until it ends or is interrupted. Returns the exit status 0.
+    """Runs the session's server until it ends or is interrupted. Returns the exit status 0.
 
-    Raises ToolError if it fails.
+    Raises ToolError if the server fails.
     """
     if not answer["server"]:
         return 0

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 from buildtool import DISTRIBUTION, __version__
-from buildtool.base import identity
+from buildtool.base.code_digest import home, namesakes
 from buildtool.base.errors import BuildtoolError, InternalError, UsageError
 from buildtool.base.folders import REMOTE_MODE, REMOTE_URL
 from buildtool.fronts.asking import as_json
@@ -43,7 +43,7 @@ def run(argv: Sequence[str], session: Session | None = None) -> int:
             console.write(str(cmake_folder()))
             return 0
         if list(argv) == [arguments.VERSION]:
-            console.write(f"buildtool {__version__}, from {DISTRIBUTION} in {identity.home()}")
+            console.write(f"buildtool {__version__}, from {DISTRIBUTION} in {home()}")
             return 0
         try:
             args = arguments.parse(argv)  # help and version are printed here
@@ -113,15 +113,15 @@ def main() -> NoReturn:
     except BrokenPipeError:
         # The reader closed the pipe. The interpreter must not flush into it again.
         console.silence()
-        status = 128 + getattr(signal, "SIGPIPE", 13)  # Windows does not name it
+        status = 128 + getattr(signal, "SIGPIPE", 13)  # Windows does not have this signal
     except KeyboardInterrupt:
         status = 128 + signal.SIGINT
     sys.exit(status)
 
 
 def _warn_of_namesakes() -> None:
-    """Warns if another package named `buildtool` is installed here, and says what to do."""
-    for path in identity.namesakes():
+    """Warns if another package named `buildtool` is installed in this Python, and says what to do."""
+    for path in namesakes():
         version = os.path.basename(path).partition("-")[2].rpartition(".")[0]  # noqa: PTH119
         print(
             f"warning: another package named 'buildtool' ({version}) is installed beside {DISTRIBUTION}: "
@@ -133,7 +133,9 @@ def _warn_of_namesakes() -> None:
 
 
 def _end_in_order() -> None:
-    """Turns signals that end the process into SystemExit, so that children end and files are removed."""
+    """Turns signals that end the process into SystemExit, so that children end and temporary files are
+    removed.
+    """
 
     def end(number: int, _frame: object) -> NoReturn:
         raise SystemExit(128 + number)

@@ -16,13 +16,16 @@ from buildtool.client import daemon, endpoint
 from buildtool.client.endpoint import Endpoint
 from buildtool.fronts.texts.table import count, table
 
-STOP_SECONDS = 12.0  # a daemon finishes its requests within ten
+STOP_SECONDS = 12.0  # a daemon finishes its requests within ten seconds
 _NONE_NEEDED = "no command needs one: without a daemon each plans in its own process"
 SILENT_SECONDS = 2.0  # time to end for a daemon that does not answer
 
 
 def daemon_command(action: str, *, every: bool = False) -> tuple[Mapping[str, Any], str, int]:
-    """Runs `buildtool daemon ACTION`. Returns the answer, its text and the exit status."""
+    """Runs `buildtool daemon ACTION`. Returns the answer, the answer as text, and the exit status.
+
+    If `every` is true, it stops or shows all daemons, also those that run other code.
+    """
     if every and action not in ("stop", "status"):
         raise UsageError(f"--all has no effect on 'daemon {action}'", hint="leave it out")
     if action in ("start", "restart"):
@@ -65,9 +68,9 @@ def _stop(endpoints: list[Endpoint]) -> tuple[Mapping[str, Any], str, int]:
 
 
 def _stop_daemon(at: Endpoint) -> int:
-    """Stops a daemon. Returns the ID of the process that ended, or 0 if none ran.
+    """Stops a daemon. Returns the ID of the process that ended, or 0 if no daemon ran.
 
-    Kills a daemon that does not answer, if its process ID and start time are those in its record. Raises
+    A daemon that does not answer is killed, if its process ID and start time are those in its record. Raises
     ToolError if the process does not end.
     """
     if not at.is_alive():
@@ -89,7 +92,7 @@ def _stop_daemon(at: Endpoint) -> int:
 
 
 def _send_control(at: Endpoint, word: str) -> None:
-    """Sends a control word to a running daemon. Raises AbsentError if none answers."""
+    """Sends a control word to a running daemon. Raises AbsentError if no daemon answers."""
     with contextlib.closing(daemon.reach(at, start=False)) as link:
         link.control(word)
 
@@ -106,7 +109,7 @@ def _wait_for_end(at: Endpoint, pid: int, start: str, seconds: float) -> None:
 
 
 def _signal(at: Endpoint, pid: int, start: str, word: signal.Signals) -> None:
-    """Sends a signal to a daemon, if its process ID and start time are those in its record.
+    """Sends the signal `word` to a daemon, if its process ID and start time are those in its record.
 
     Does nothing if the daemon has ended. Raises ToolError if it runs but its process is not known.
     """
@@ -145,7 +148,7 @@ def drop_answers() -> None:
 
 
 def stats_text(answer: Mapping[str, Any]) -> str:
-    """Returns the places, the cache namespaces and the errors, with their figures, as text."""
+    """Returns the state of the cache as text: its folders, its namespaces and its errors, with figures."""
     lines = [f"{answer['folder']}: {answer['bytes']:,} of {answer['most_bytes']:,} bytes"]
     if answer["trouble"]:
         lines.append(f"  the cache is not used: {answer['trouble']}")
@@ -164,7 +167,9 @@ def stats_text(answer: Mapping[str, Any]) -> str:
 
 
 def verify_text(answer: Mapping[str, Any]) -> str:
-    """Returns a text that says how many entries are intact, and what was done with the others."""
+    """Returns a text that says how many entries of the cache are intact, and what was done with the
+    others.
+    """
     text = f"{answer['folder']}: {answer['entries']:,} entries are intact"
     if answer["bad"]:
         text += f"; {answer['bad']:,} were damaged and moved to {answer['aside']}"

@@ -1,7 +1,7 @@
 """`buildtool watch`: plans again on every save and shows what changed.
 
-Each round prints a line at its begin and one at its end, so that an editor can tell the problems of this
-round from those of the last one. With --json, each is a line of JSON.
+Each round prints a line when it begins and a line when it ends, so that an editor can tell the problems of
+this round from those of the round before. With --json, each is a line of JSON.
 """
 
 from __future__ import annotations
@@ -83,14 +83,14 @@ class Files:
 
 
 class Lease:
-    """A lease, which keeps an idle daemon running. `wanted` says whether to use a daemon at all."""
+    """A connection that keeps an idle daemon running. `wanted` says whether to use a daemon at all."""
 
     def __init__(self, *, wanted: bool) -> None:
         self._wanted = wanted
         self._link: Link | None = None
 
     def renew(self) -> None:
-        """Takes a lease on the daemon. Starts the daemon if none runs."""
+        """Connects to the daemon, which then keeps running. Starts a daemon if none runs."""
         if not self._wanted or (self._link is not None and self._link.is_open):
             return
         self.close()
@@ -101,7 +101,7 @@ class Lease:
             self.close()
 
     def close(self) -> None:
-        """Ends the lease."""
+        """Closes the connection, so that the daemon may end when it is idle."""
         if self._link is not None:
             self._link.close()
         self._link = None
@@ -116,7 +116,11 @@ def _stamp(path: str) -> Stamp:
 
 
 def watch(ask: Ask, files: Files, *, as_json: bool, once: bool) -> int:
-    """Plans now and after every change until interrupted. Returns the exit status of the last round."""
+    """Plans now and after every change until interrupted. Returns the exit status of the last round.
+
+    `ask` plans and returns the answer. `files` tells when to plan again. With `as_json`, the output is JSON.
+    With `once`, only one round runs.
+    """
 
     def emit(event: str, fields: Mapping[str, Any], text: str) -> None:
         console.write(json.dumps({"event": event, **fields}, sort_keys=True) if as_json else text)
@@ -152,7 +156,10 @@ def watch(ask: Ask, files: Files, *, as_json: bool, once: bool) -> int:
 
 
 def _lines(now: Mapping[str, Any], before: Mapping[str, Any] | None) -> Iterator[str]:
-    """Yields lines with a plan's RAM, F, cost and weights, and with earlier values that differ."""
+    """Yields lines with a plan's RAM, F, cost and weights, and beside them earlier values that differ.
+
+    `before` is the answer of the round before (None: there was none).
+    """
     yield f"{now['model']} on {now['board']}"
     for name, title, form in (
         ("arena_bytes", "RAM    bytes", "{:,}"),

@@ -74,9 +74,9 @@ def network(context: Context) -> Iterator[str]:
 
 
 def _write_command(context: Context, call: requests.NetworkCall) -> str:
-    """Writes the command line that plans the network. Returns its file.
+    """Writes the command line that plans the network to a file, and returns the file's path.
 
-    It is in a file because Ninja prints the whole command of a rule that fails, above the error.
+    Without such a file, Ninja would print the whole command above the error if planning fails.
     """
     emitted, hashed = context["emitted"], ["--hash-inputs"] if context["hash_inputs"] else []
     shared = [
@@ -90,9 +90,10 @@ def _write_command(context: Context, call: requests.NetworkCall) -> str:
 def _kernels(
     context: Context, answer: answers.DescribeAnswer, kernels: answers.SourceGroup, file: str
 ) -> Iterator[str]:
-    """Yields `set` commands for the kernels of the board. The key differs between boards with the same name.
+    """Yields `set` commands for the kernels of the board, and writes `file` with the sources of all kernels.
 
-    Writes `file`, which has the sources of the kernels, of which those that networks call are compiled.
+    The variable `kernels_key` tells boards of the same name apart if their kernels or flags differ. Only the
+    kernels that networks call are compiled.
     """
     chosen = {source["object"]: locate(answer, source["file"]) for source in kernels["sources"]}
     library = [source for source in group(answer, "startup")["sources"] if _is_library(source)]
@@ -144,7 +145,8 @@ def firmware(context: Context) -> Iterator[str]:
             name for name in (*requests.DESK, "outputs") if call.given.get(name) and name in names
         ]
         given = [f"{table.BY_NAME[name].flagged}={call.given[name]}" for name in board_options]
-        filled += [word.replace(";", r"\;") for word in given]  # in names of tensors: CMake would split them
+        # Names of tensors may have semicolons, at which CMake would split them.
+        filled += [word.replace(";", r"\;") for word in given]
         # Only CMake knows the firmware image and its folder, so it must expand these two words.
         expanded = (slots["image"], slots["out"])
         text = " ".join(f'"{word}"' if word in expanded else quote(word) for word in filled)
@@ -203,7 +205,7 @@ def _is_library(source: answers.Source) -> bool:
 def _properties(
     answer: answers.DescribeAnswer, part: answers.SourceGroup, emitted: str = ""
 ) -> Iterator[str]:
-    """Yields commands that set properties of assembly, and of sources that read files without #include.
+    """Yields commands that set properties of assembly files, and of sources that read files without #include.
 
     Assembly needs the flags of C, which select the core.
     """
@@ -226,8 +228,8 @@ def _properties(
 def toolchain(context: Context) -> Iterator[str]:
     """Yields `set` commands with compilers, flags and the system's name.
 
-    They do not contain the start-up code and the linker script. The digest shows whether the settings have
-    changed since CMake first configured the folder.
+    The flags leave out start-up code and linker script. The digest shows whether the settings have changed
+    since CMake first configured the folder.
     """
     board = requests.file_or_name(context, table.BY_NAME["board"], context["board"])
     choice = {"toolchain": context["toolchain"]} if context["toolchain"] else {}

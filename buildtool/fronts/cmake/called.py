@@ -1,14 +1,14 @@
-"""Compiles only the kernels that networks call, though CMake must name all sources before any is planned.
+"""Compiles only the kernels that networks call, though CMake must name all sources before it plans.
 
-For CMake the library of a board's kernels has one source, FOLDER/sources.c. Its compiler has the launcher
-`run.py compile FOLDER COMPILER`, which compiles sources.c, and each source in FOLDER.called with the same
-command line. FOLDER.CONFIG.objects lists their objects for the archiver or the linker. Objects that are up to
-date stay, others come from the user's cache, where it has them. A test firmware is compiled in the same way:
-one process looks up all its objects.
+For CMake, the library of a board's kernels has a single source, FOLDER/sources.c. Its compiler has the
+launcher `run.py compile FOLDER COMPILER`, which compiles sources.c, and with the same command line each
+source that FOLDER.called lists. FOLDER.CONFIG.objects lists their objects for the archiver or the linker.
+Objects that are up to date stay; others come from the user's cache, if it has them. A test firmware is
+compiled in the same way: one process looks up all its objects.
 
-`run.py called FILE NETWORKS FOLDER` writes FOLDER.called for kernels, when all networks are planned. FILE,
-which the configuration has written, has the sources of all kernels by name. NETWORKS names the list of each
-network. COMPILER is the record of the compiler (inputs.py).
+When all networks are planned, `run.py called FILE NETWORKS FOLDER` writes FOLDER.called. FILE, which was
+written when CMake configured the project, has the sources of all kernels by name. NETWORKS lists for each
+network the file that lists its kernels. COMPILER is the record of the compiler (inputs.py).
 """
 
 from __future__ import annotations
@@ -38,9 +38,10 @@ _SHARED = ("cache_url", "cache_mode")  # settings of the project for the shared 
 def write(
     path: str, context: Context, sources: Mapping[str, str], always: Mapping[str, str] | None = None
 ) -> None:
-    """Writes sources by the names of their objects, and the project's settings of the cache.
+    """Writes FILE, whose path is `path`: kernel sources by the names of their objects, and cache settings.
 
-    `always` are sources that are compiled whatever networks call.
+    `sources` and `always` map an object's name to its source; those in `always` are compiled even if no
+    network calls them. The project's variables for the shared cache are written, too.
     """
     shared = {f"BUILDTOOL_{name.upper()}": context[name] for name in _SHARED if context[name]}
     content = {"sources": dict(sources), "always": dict(always or {}), "variables": shared}
@@ -64,10 +65,10 @@ def update(file: str, networks: str, folder: str) -> int:
 
 
 def compile_sources(folder: str, compiler: str, *words: str) -> int:
-    """Runs the command line `words`, which compiles sources.c, and compiles the sources that it stands for.
+    """Compiles sources.c by the command line `words`, and the sources that sources.c stands for.
 
-    Returns the exit status. The file of dependencies that the compiler writes for sources.c then has theirs,
-    too.
+    Returns the exit status. The file of dependencies that the compiler writes for sources.c then has the
+    dependencies of these sources, too.
     """
     from buildtool.client import Objects  # `update` needs neither
     from buildtool.fronts.cmake.requests import read_stat_cache

@@ -1,4 +1,7 @@
-"""Checks whether the project's own compiler compiles for a board's core, by the macros that it predefines."""
+"""Asks for the description of a board, and checks whether the project's compiler suits the board.
+
+A compiler suits a board if it predefines the macros of the board's core.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +27,11 @@ _KINDS = {"GNU": ("gcc", "BUILDTOOL_GCC"), "Clang": ("clang", "BUILDTOOL_CLANG")
 def describe(
     context: Context, request: Mapping[str, object], *, same_kind: bool = False
 ) -> answers.DescribeAnswer:
-    """Returns the answer to `describe`. Paths in the request are absolute.
+    """Returns the answer to the `describe` request with these options, whose paths are absolute.
 
     With `same_kind`, flags and start-up code are for the project's own compiler. Otherwise they are for the
-    board's compiler, or for the project's own one if the board's is not installed. A library does not need
-    the board's compiler.
+    board's compiler, or for the project's own compiler if the board's is not installed: a library can also be
+    compiled without the board's compiler.
     """
     if same_kind:
         with contextlib.suppress(BuildtoolError):  # mostly known: the network has asked for it
@@ -48,12 +51,15 @@ def describe(
 
 
 def _is_same(one: str, other: str) -> bool:
-    """Whether two paths are the same compiler by the same name: a program may do what its name says."""
+    """Whether two paths lead to the same compiler under the same name. Compilers may act on their name."""
     return Path(one).name == Path(other).name and os.path.realpath(one) == os.path.realpath(other)
 
 
 def _ask_for_own(context: Context, request: Mapping[str, object]) -> answers.DescribeAnswer:
-    """Returns the answer for the project's compiler if that is GCC or Clang, or else for the board's one."""
+    """Returns the answer to `describe` for the project's own compiler.
+
+    If that compiler is neither GCC nor Clang, the answer is for the board's compiler.
+    """
     kind, variable = _KINDS.get(context["compiler_id"], ("", ""))
     if not kind:
         return _ask(request)
@@ -106,8 +112,8 @@ _FLOATS = re.compile(r"FP|FMA|FLOAT|FLT|DBL|float|flen")
 def check(context: Context, answer: answers.DescribeAnswer, native: bool) -> str:
     """Raises UsageError if the compiler cannot compile for the core, or if its flags select another core.
 
-    Returns a note if the flags select no core, since a project may add such flags to its targets later, or
-    else "". `native` says whether the board is this machine.
+    Returns a note if the flags select no core, since a project may add such flags to its targets later; else
+    "". `native` says whether the board is this machine.
     """
     board, tools, compiler = answer["board"], answer["tools"], " ".join(context.compiler)
     if native:

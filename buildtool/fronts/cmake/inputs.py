@@ -1,8 +1,9 @@
 """Checks a network's inputs by content in every build, because Ninja and Make only compare times.
 
-`run.py check FILE` reads FILE, which the configuration has written. It writes two records beside it, which
-change only if their content changes: FILE.inputs (the network's files and buildtool's code) and FILE.compiler
-(the compiler that its name stands for). The network's targets depend on these records.
+`run.py check FILE` reads FILE, which was written when CMake configured the project. It writes two records
+beside FILE, and changes a record only if its content changes: FILE.inputs (the network's files and
+buildtool's code) and FILE.compiler (the compiler that its name stands for). The network's targets depend on
+these records.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ SUFFIXES = (".inputs", ".compiler")
 
 
 def write(context: Context, files: list[str], answer: answers.DescribeAnswer) -> str:
-    """Writes FILE for a network whose request names `files`; returns its path."""
+    """Writes FILE for a network whose request names `files`, with what `check` compares; returns its path.
+
+    `answer` is the answer to `describe`, which lists further files that the network depends on.
+    """
     from buildtool.client.descriptions import OURS  # `check`, which every build runs, needs neither
     from buildtool.fronts.cmake.describing import locate
 

@@ -1,9 +1,9 @@
-"""Plans a network, so that an error stops the network's own targets, and no others.
+"""Plans a network, so that an error stops the targets of this network but no other targets.
 
 The kernels of a board wait for the plans of all its networks, because they are compiled only if a network
 calls them. So `run.py plan EMITTED KERNELS` succeeds even if the command in EMITTED.command ends with an
-error, which it keeps in EMITTED.error. `run.py confirm EMITTED` then shows the error and fails: it is a rule
-of this network alone. The next build plans again.
+error, which it keeps in EMITTED.error. `run.py confirm EMITTED`, a rule of this network alone, then shows the
+error and fails. The next build plans again.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _REFUSED = (1, 2)  # exit statuses of errors that the user can correct; others e
 
 
 def plan(emitted: str, kernels: str) -> int:
-    """Runs the command that plans the network. Returns the exit status: 0 also if the network is refused.
+    """Runs the command that plans the network. Returns the exit status, 0 also if the network is refused.
 
-    `kernels` is the list of the kernels that the network calls. It is empty if it has never been planned.
+    `kernels` is the file with the kernels that the network calls. It stays empty until a plan has succeeded.
     """
     began = time.time_ns()
     error = Path(f"{emitted}.error")
@@ -45,7 +45,7 @@ def plan(emitted: str, kernels: str) -> int:
 
 
 def confirm(emitted: str) -> int:
-    """Writes the stamp of a network that was planned. Otherwise shows the error and returns 1."""
+    """Writes the stamp of a network that was planned, and returns 0; else shows the error and returns 1."""
     error = Path(f"{emitted}.error")
     if error.exists():
         sys.stderr.buffer.write(error.read_bytes())

@@ -70,7 +70,7 @@ def set_lines(name: str, values: Iterable[str]) -> str:
 
 
 def shell(words: Iterable[str]) -> str:
-    """Returns words as one item of a list of options. CMake then keeps them together and in order."""
+    """Returns words as one item of a list of compile options, which CMake keeps together and in order."""
     return "SHELL:" + shlex.join(words).replace("$<", "'$'<")
 
 
@@ -81,11 +81,12 @@ _INSTALLED = re.compile(r"(.*)/lib[^/]*/(python[0-9.]+)/site-packages/buildtool/
 
 
 def cmake_folder() -> Path:
-    """Returns the package's own folder if it determines the interpreter, or else a folder that refers to it.
+    """Returns the folder of the CMake package, for `-Dbuildtool_DIR=...`.
 
-    An installation lies below the prefix of its interpreter. A checkout may serve several interpreters. In
-    that case, the result is a folder of the user, whose files name the interpreter and include those of the
-    package. Raises UsageError if that folder cannot be written.
+    In an installation it is the package's own folder: CMake finds the Python interpreter from its place below
+    the interpreter's prefix. A checkout may serve several interpreters. So it is then a folder of the user,
+    with files that name the interpreter and include the package's files. Raises UsageError if that folder
+    cannot be written.
     """
     match = _INSTALLED.fullmatch(PACKAGE.as_posix())
     if match:
@@ -116,7 +117,10 @@ def cmake_folder() -> Path:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Writes a file unless it already has this content. It is complete even if the process is killed."""
+    """Writes a file unless it already has this content.
+
+    If the process is killed meanwhile, the file is the old one or the new one.
+    """
     if path.is_file() and path.read_bytes() == data:
         return
     path.parent.mkdir(parents=True, exist_ok=True)

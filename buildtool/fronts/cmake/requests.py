@@ -25,11 +25,13 @@ _LISTS = ("argument", "option", "generated", "format")
 
 @dataclass
 class Context:
-    """A call of one of the package's functions, and the project that the call is in.
+    """A call of one of the CMake package's functions, with what is known about the calling project.
 
-    `values` has values by name: the network's or board's name, folders, the compiler and its flags.
-    `argument` has the arguments of the function. `option` has compile options of the folder. `generated` has
-    files that the project generates. `format` has formats of the files for flash.
+    - `values`: texts by name: the network's or board's name, folders, the compiler and its flags.
+    - `argument`: the arguments of the call.
+    - `option`: compile options of the folder.
+    - `generated`: files that the project generates.
+    - `format`: formats of the files for flash.
     """
 
     values: dict[str, str] = field(default_factory=dict)
@@ -75,8 +77,9 @@ class Context:
 class NetworkCall:
     """The arguments of a call for a network.
 
-    `given` has options of `emit` by name, as text with absolute paths. `files` has the paths among them that
-    exist or that the project generates. `depends` has other files and targets that the rule waits for.
+    - `given`: options of `emit` by name, as text with absolute paths.
+    - `files`: the paths among them that exist or that the project generates.
+    - `depends`: other files and targets that the rule waits for.
     """
 
     name: str
@@ -139,7 +142,7 @@ def read_call(context: Context) -> NetworkCall:
     }
     table.parse_planning({name: table.from_text(table.BY_NAME[name], text) for name, text in nested.items()})
     if "plan" in call.given:
-        table.beside_plan(nested)
+        table.refuse_beside_plan(nested)
     return call
 
 
@@ -149,10 +152,10 @@ def read_stat_cache() -> Digests:
 
 
 def file_or_name(context: Context, option: table.Option, value: str, files: list[str] | None = None) -> str:
-    """Returns an option's value.
+    """Returns an option's value, with an absolute path if the value names a file or a folder.
 
-    The path of a file in the source folder or of a generated file becomes absolute. Adds the path to `files`.
-    Raises UsageError if there is no such file.
+    A file has to be in the source folder, or the project has to generate it; its path is added to `files`.
+    Raises UsageError if there is no such file or folder.
     """
     source, binary = (os.path.normpath(Path(context[folder], value)) for folder in ("source", "binary"))
     if option.folder:

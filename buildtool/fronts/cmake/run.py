@@ -1,8 +1,9 @@
-"""The script that the CMake package calls: `python -P run.py ask|check|called|compile|plan|confirm|COMMAND
-WORDS...`.
+"""The script that the CMake package calls.
 
-COMMAND is one of buildtool's own. The script uses the package that it lies in, even if the interpreter would
-find another one first.
+    python -P run.py ask|check|called|compile|plan|confirm|COMMAND WORDS...
+
+COMMAND is a command of buildtool. The script imports the buildtool that it belongs to, even if the
+interpreter would find another installation first.
 """
 
 from __future__ import annotations

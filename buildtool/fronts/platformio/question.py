@@ -1,14 +1,16 @@
 """Answers library/SConscript: reads the networks of a project, and returns what to build.
 
-Standard input has the question:
+Standard input has the question as JSON:
 
-    {"given": the custom_buildtool_* options of the environment, without that prefix,
+    {"given": the options custom_buildtool_* of the environment, without this prefix,
      "networks": the sections [buildtool:NAME], by name,
-     "compiler": its command line, with the flags of C files, "variables": its environment variables}
+     "compiler": its command line, with the flags of C files,
+     "variables": its environment variables}
 
-All options are those of the table. The environment's options apply to each section.
+All options are those of the table of options. The environment's options apply to each section.
 
-With words, it runs buildtool's command line. The first word is what stands before options in platformio.ini.
+If the script gets arguments, it runs them as buildtool's command line instead. The first argument is the
+prefix of options in platformio.ini.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
 
 INI = "platformio.ini"
 # The options that decide what is compiled.
-_OF_DESCRIBE = ("board", "cmsis_nn", "requantise", "threads", "weights_in", "arena_in", "name")
+_OF_DESCRIBE = ("board", "cmsis_nn", "requantise", "threads", "weights_in", "arena_in", "kernels_in", "name")
 Given = Mapping[str, Any]
 
 
@@ -63,7 +65,9 @@ def main() -> int:
 
 
 def _prefix(sections: Mapping[str, Given]) -> str:
-    """Returns what stands before options in platformio.ini. Sections of networks may override each option."""
+    """Returns the prefix of option names in platformio.ini: "" if the project has sections for networks, in
+    which options have no prefix.
+    """
     return "" if sections else "custom_buildtool_"
 
 
@@ -96,7 +100,7 @@ def answered(settings: Given, sections: Mapping[str, Given]) -> dict[str, Any]:
 
 
 def _check_options(network: Given) -> dict[str, Any]:
-    """Checks a network's options, and returns them."""
+    """Returns a network's options, parsed. Raises UsageError if one is wrong."""
     names = [option.name for option in options_of("emit")]
     for name in network:
         if name not in names:

@@ -29,16 +29,16 @@ _FRONT = "max-width:1160px;aspect-ratio:29/10;min-height:310px"
 class Answer(Mapping[str, Value]):
     """The answer to a request: its keys (see the reference of answers) are attributes and items.
 
-    Values are plain: numbers, text, lists and dicts. A list of rows, such as `plan.buffers`, is a list
-    of dicts, which pandas.DataFrame and polars.DataFrame take. They are this answer's own.
+    Values are plain: numbers, text, lists and dicts. A list of rows, such as `plan.buffers`, is a list of
+    dicts, which pandas.DataFrame and polars.DataFrame take. Changing a value changes no other answer.
     """
 
     __slots__ = ("_said", "_values")
-    # The function of buildtool.fronts.texts that prints it; "": its maker gives the text.
+    # The function of buildtool.fronts.texts that makes its text ("": the text is given to the constructor).
     _text: ClassVar[str] = ""
 
     def __init__(self, values: Mapping[str, Value], said: str = "") -> None:
-        """`said` is what the command prints, where that also depends on the files that were there."""
+        """Makes an answer. `said` is its text ("": `_words` makes the text from the values)."""
         object.__setattr__(self, "_values", _copied(values))
         object.__setattr__(self, "_said", said)
 
@@ -78,7 +78,7 @@ class Answer(Mapping[str, Value]):
         return self._said or self._words() or self.to_json()
 
     def _words(self) -> str:
-        """Returns what the command prints."""
+        """Returns the text that the command prints."""
         if not self._text:
             return ""
         module, _, function = self._text.partition(":")
@@ -91,7 +91,7 @@ class Answer(Mapping[str, Value]):
         return f"<{type(self).__name__}{' of ' if about else ''}{' on '.join(about)}{_after(figures)}>"
 
     def _figures(self) -> list[str]:
-        """Returns the figures that name the answer in a list of answers."""
+        """Returns the most important figures, which stand for the answer in repr()."""
         return []
 
     def _repr_html_(self) -> str:
@@ -124,7 +124,7 @@ class Plan(Answer):
     _text = "plan:text"
 
     def save(self, path: str | Path) -> None:
-        """Writes the plan to a file, which may replace a plan, for `plan=` of requests and for builds."""
+        """Writes the plan to a file, for `plan=` of requests and for builds. It may replace an older plan."""
         write_text(Path(path), self.locked)
 
     def _figures(self) -> list[str]:
@@ -153,7 +153,7 @@ class Front(Answer):
 
 
 class Report(Answer):
-    """A plan with all that its page draws. A notebook shows the page."""
+    """A plan with all data of its page. A notebook shows the page."""
 
     def html(self) -> str:
         """Returns the page: a complete HTML document that fetches nothing."""
@@ -163,7 +163,7 @@ class Report(Answer):
         return page(self._values, PYTHON.setting).decode()
 
     def save(self, path: str | Path) -> None:
-        """Writes the page to a file, which may replace a page."""
+        """Writes the page to a file. It may replace an older page."""
         write_text(Path(path), self.html().encode())
 
     def _figures(self) -> list[str]:
@@ -174,11 +174,14 @@ class Report(Answer):
 
 
 class Build(Answer):
-    """A build: `files` are the names of the files that were written, `removed` those of outdated ones."""
+    """A build.
+
+    `files` are the names of the files that were written, `removed` those of outdated files that were removed.
+    """
 
 
 class Sources(Answer):
-    """The sources of a network: `files` are its names, `changed` those that differ from before."""
+    """The sources of a network: `files` are their names, `changed` those that are new or differ."""
 
 
 class Bundle(Answer):
@@ -253,7 +256,7 @@ class Arena(Answer):
 
 
 def _copied(value: Value) -> Value:
-    """Returns a copy of plain values, so that nobody else's change when the caller changes them."""
+    """Returns a copy of plain values, so that a caller's changes affect no other answer."""
     if isinstance(value, Mapping):
         return {key: _copied(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -268,7 +271,7 @@ def _after(words: list[str]) -> str:
 def frame(document: str, shape: str, caption: str = "") -> str:
     """Returns an HTML document in a frame, where its styles reach nothing else of a notebook.
 
-    `shape` is the frame's height or aspect ratio, as CSS.
+    `shape` is the frame's height or aspect ratio, as CSS. `caption` is a line above it ("": none).
     """
     inner = f'<iframe srcdoc="{html.escape(document)}" style="width:100%;border:0;{shape}"'
     themed = f'{_THEMES}{inner} class="buildtool"></iframe>'

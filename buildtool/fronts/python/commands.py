@@ -1,9 +1,9 @@
-"""Errors as the Python interface spells them: options as keyword arguments, commands in hints as calls.
+"""Writes errors as in Python: options as keyword arguments, and commands in hints as calls.
 
     'buildtool boards' lists all boards           buildtool.boards() lists all boards
     buildtool plan a.tflite --board b --out c     buildtool.open('a.tflite').plan(board='b').save('c')
 
-Commands without a call, such as `buildtool daemon status`, stay: they are run in a shell.
+Commands that have no call, such as `buildtool daemon status`, stay: they are run in a shell.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from buildtool.options import PYTHON
 
 _LISTS = {"boards": "boards", "zoo": "networks", "ops": "operators"}
 _SAVED = ("plan", "report")  # their answers write the file
-# Between quotation marks, or from its name to the end where files are named.
+# A command in a hint: between quotation marks, or from its name to the end if it names files.
 _COMMAND = re.compile(r"'buildtool ([a-z]+[^']*)'|\bbuildtool ([a-z]+ [^;]+)$")
 
 
 def spell_error(error: BuildtoolError) -> None:
-    """Makes an error spell options and commands as in Python."""
+    """Changes an error so that it names options and commands as in Python."""
     error.front = PYTHON
     error.hints = tuple(hint._replace(text=spell_commands(hint.text)) for hint in error.hints)
 
@@ -34,7 +34,7 @@ def spell_commands(text: str) -> str:
 
 
 def _call(command: str) -> str:
-    """Returns the call of a command; "" where there is none."""
+    """Returns the Python call that does what a command does; "" if there is no such call."""
     kind, *words = shlex.split(command)
     if kind in _LISTS and not words:
         return f"buildtool.{_LISTS[kind]}()"

@@ -1,4 +1,4 @@
-"""Opens networks, and answers what needs none: boards, operators, the zoo, sizes and arena problems."""
+"""Opens networks, and answers what needs no network: boards, operators, the zoo, sizes and arena problems."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def open(
 ) -> Network:
     """Returns a network: a .tflite or .onnx file, the bytes of one, or a network of the zoo by its name.
 
-    `outputs` ends it at these tensors or layers. `name` is the file's name of a network given as bytes.
-    `daemon` (auto, off, require) and `cache` (on, off, renew) are as on the command line. Raises UsageError
-    where a file does not exist.
+    `outputs` are the tensors or layers at which the network ends (default: its own outputs). `name` is the
+    file name of a network given as bytes. `daemon` (auto, off, require) and `cache` (on, off, renew) are as
+    on the command line. Raises UsageError if a file does not exist.
     """
     ends = tuple(outputs.split(",") if isinstance(outputs, str) else outputs or ())
     settings = Settings(daemon, cache)

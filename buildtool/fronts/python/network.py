@@ -1,9 +1,9 @@
-"""The networks of the Python interface, and what can be asked without one.
+"""The networks of the Python interface, and how it sends requests.
 
-Every method makes the request of its name, whose options are keyword arguments (see the reference of
-options). Paths may be text or `pathlib` paths, relative to the working folder. Each method also takes
-`progress`: a function that receives a text when the service says what it does, or True for a status line (of
-tqdm, where it is installed). Errors are BuildtoolError, or one of the classes that derive from it.
+Every method of a network makes the request of the same name, whose options are keyword arguments (see the
+reference of options). Paths may be text or `pathlib` paths, relative to the working folder. Each method also
+takes `progress`: a function that receives a text when the service says what it does, or True for a status
+line (of tqdm, if it is installed). Errors are BuildtoolError, or one of the classes that derive from it.
 """
 
 from __future__ import annotations
@@ -39,8 +39,9 @@ PathText = str | PathLike[str]
 
 @dataclass(frozen=True)
 class Settings:
-    """Which process answers (`daemon`: auto, off, require, or None for $BUILDTOOL_DAEMON), and whether the
-    cache is on, off or renewed.
+    """Which process answers, and how the cache is used.
+
+    `daemon` is auto, off, require, or None for $BUILDTOOL_DAEMON. `cache` is on, off or renew.
     """
 
     daemon: str | None = None
@@ -57,9 +58,9 @@ class Settings:
 
 @dataclass(frozen=True)
 class Network:
-    """A network: a file, the bytes of one, or a network of the zoo. `buildtool.open` makes it.
+    """A network: a file, the bytes of a file, or a network of the zoo. `buildtool.open` makes it.
 
-    `outputs` are the tensors at which it ends; () for those of the file.
+    `outputs` are the tensors at which it ends (default: its own outputs).
     """
 
     model: str | Mapping[str, Any]
@@ -80,16 +81,17 @@ class Network:
 
     @property
     def name(self) -> str:
-        """The network's name: that of its file without folders and suffix."""
+        """The network's name: the name of its file without folders and suffix."""
         return Path(self._file).stem
 
     @offers_options
     def analyze(
         self, boards: PathText | Collection[PathText] = (), **options: Any
     ) -> answers.Analysis | answers.NetworkMemory:
-        """Returns whether the network fits each board, what binds, and what would help.
+        """Returns whether the network fits each board, which memory is too small, and what would help.
 
-        Without `boards` every known board counts. ONNX and Darknet files without a board are only counted.
+        Without `boards`, the answer has every known board. For an ONNX or Darknet file without `boards`, the
+        answer is its memory, counted without a board.
         """
         named = _plain("boards", boards)
         answer = self._ask("analyze", {"boards": None if named == [] else named, **options})
@@ -116,8 +118,9 @@ class Network:
     ) -> answers.Report:
         """Returns a plan as a page, even if it does not fit.
 
-        `profile` also shows the instructions of every layer: True runs the network, and a profile is taken as
-        it is. `against` names an earlier report, or an answer saved as JSON, from which it differs.
+        `profile` adds the instructions of every layer: with True, the network is run to count them; an
+        earlier answer of `profile` is used as it is. `against` names an earlier report, or an answer saved as
+        JSON; the page then shows the differences from it.
         """
         from buildtool.fronts.changes import figures, reports
 
@@ -180,14 +183,20 @@ class Network:
 
     @offers_options
     def validate(self, board: PathText, **options: Any) -> answers.Validation | answers.DatasetValidation:
-        """Builds, runs, and compares with the reference. `input` may be a numpy array of one input."""
+        """Builds and runs the network, and compares its outputs with the reference.
+
+        `input` may be a numpy array of one input.
+        """
         answer = self._ask("validate", {"board": board, **options})
         kind = answers.DatasetValidation if options.get("data") is not None else answers.Validation
         return kind(answer)
 
     @offers_options
     def profile(self, board: PathText, **options: Any) -> answers.Profile:
-        """Builds, runs, and counts the instructions of every layer. `input` may be a numpy array."""
+        """Builds and runs the network, and counts the instructions of every layer.
+
+        `input` may be a numpy array of one input.
+        """
         return answers.Profile(self._ask("profile", {"board": board, **options}))
 
     @offers_options
@@ -221,7 +230,7 @@ class Network:
 
 
 def _write(out: PathText, answer: Mapping[str, Any]) -> list[str]:
-    """Writes the only file of an answer."""
+    """Writes the only file of an answer to `out`. Returns the names of written files."""
     path, (data,) = Path(out), answer["files"].values()
     return write({path.name: data}, path.parent)
 
@@ -229,7 +238,7 @@ def _write(out: PathText, answer: Mapping[str, Any]) -> list[str]:
 def make_request(
     kind: str, options: Mapping[str, Any], model: str | Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Returns the request of a kind; UsageError for an option that it does not have."""
+    """Returns the request of a kind. Raises UsageError for an option that the kind does not have."""
     known = [option.name for option in python_options(kind, set())]
     for name in options:
         if name not in (*known, "progress"):
@@ -248,7 +257,10 @@ def _hint(kind: str, name: str, known: list[str]) -> str:
 
 
 def _plain(name: str, value: Any) -> Any:
-    """Returns a value as requests have it: paths as text, plans and arrays as files, numbers of Python."""
+    """Returns an option's value as requests have it.
+
+    Paths become text, plans and arrays become files, and numpy's numbers become Python's.
+    """
     if isinstance(value, answers.Plan) and name == "plan":
         return {"name": f"{value.model}.plan", "data": value.locked}
     if isinstance(value, PathLike):
@@ -265,7 +277,7 @@ def _plain(name: str, value: Any) -> Any:
 
 
 def _array_file(value: Any) -> dict[str, Any]:
-    """Returns an array as the .npy file that a request has; UsageError for anything else than numbers."""
+    """Returns an array as a .npy file for a request. Raises UsageError if it does not have numbers."""
     import numpy as np
 
     data = io.BytesIO()
@@ -277,7 +289,7 @@ def _array_file(value: Any) -> dict[str, Any]:
 
 
 def send(request: Mapping[str, Any], settings: Settings, progress: Progress = None) -> Any:
-    """Returns the answer to a request; its errors spell options as keyword arguments."""
+    """Returns the answer to a request. Errors name options as keyword arguments."""
     with _spelled(), listening(progress) as listen:
         return asking.ask(
             request, daemon=settings.daemon, cache=settings.cache, opened=_opened, listen=listen
@@ -286,7 +298,7 @@ def send(request: Mapping[str, Any], settings: Settings, progress: Progress = No
 
 @contextlib.contextmanager
 def _spelled() -> Iterator[None]:
-    """A context whose errors spell options as keyword arguments."""
+    """A context in which errors name options as keyword arguments."""
     try:
         yield
     except BuildtoolError as error:
@@ -297,14 +309,14 @@ def _spelled() -> Iterator[None]:
 
 
 class _Process:
-    """The session of a process, once there is one. It answers one request at a time."""
+    """The session of this process (None until it is needed), and a lock: it answers one request at a time."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.session: Session | None = None
 
     def after_fork(self) -> None:
-        """Begins anew where the parent was answering: no thread of the child would release the lock."""
+        """Drops lock and session in a forked child if the parent was answering: no thread would unlock."""
         if self.lock.locked():
             self.lock, self.session = threading.Lock(), None
 
@@ -316,7 +328,7 @@ if hasattr(os, "register_at_fork"):  # not on Windows
 
 @contextlib.contextmanager
 def _opened() -> Iterator[Session]:
-    """Lends this process's session."""
+    """A context with this process's session, which no other thread uses meanwhile."""
     from buildtool.api import open_session
 
     with _PROCESS.lock:

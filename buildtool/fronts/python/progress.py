@@ -1,4 +1,4 @@
-"""Shows what the service does: to a function, or as a status line of tqdm or on standard error."""
+"""Passes on what the service says about its progress: to a function, or as a status line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Progress = Callable[[str], object] | bool | None
 
 @contextlib.contextmanager
 def listening(progress: Progress) -> Iterator[Listener | None]:
-    """Yields the function that receives the service's messages; None where nobody wants them."""
+    """Yields the function that receives the service's messages; None if `progress` asks for no messages."""
     if not progress:
         yield None
         return
@@ -32,7 +32,7 @@ def listening(progress: Progress) -> Iterator[Listener | None]:
 
 @contextlib.contextmanager
 def _status_line() -> Iterator[Callable[[str], object]]:
-    """Yields a function that shows a text in place of the one before."""
+    """Yields a function that shows a text in a status line, in place of the text before."""
     try:
         tqdm = importlib.import_module("tqdm.auto").tqdm
     except ImportError:

@@ -1,4 +1,4 @@
-"""The options of requests in signatures and docstrings, for help(), for editors and for notebooks."""
+"""Adds the options of requests to signatures and docstrings, for help(), for editors and for notebooks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def offers_options(function: _Function) -> _Function:
-    """Gives a function, in place of `**options`, the options of the request that has its name."""
+    """Returns the function with the options of the request of the same name in place of `**options`.
+
+    The options are in its signature and its docstring.
+    """
     kind = function.__name__
     OFFERED.append(kind)
     own = list(inspect.signature(function).parameters.values())[:-1]
@@ -34,5 +37,5 @@ def offers_options(function: _Function) -> _Function:
 
 
 def python_options(kind: str, but: set[str]) -> list[Option]:
-    """Returns a kind's options without those named in `but`; the network is what `open` takes."""
+    """Returns the options of a kind, without `model` (which `open` takes) and those named in `but`."""
     return [option for option in options_of(kind) if option.name not in {"model", *but}]

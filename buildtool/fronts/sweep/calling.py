@@ -1,4 +1,4 @@
-"""Runs a sweep, for the command and for Python, and its result."""
+"""Runs a sweep, for the command and for Python; the class of its result."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ Tell = Callable[[str], object]
 
 
 class Sweep:
-    """The result of a sweep: `rows` has a dict for each candidate, which pandas.DataFrame takes."""
+    """The result of a sweep. `rows` has a dict of figures for each candidate, as pandas.DataFrame takes
+    it.
+    """
 
     def __init__(
         self, rows: Sequence[Row], title: str = "sweep", networks: Mapping[str, str] | None = None
@@ -47,7 +49,7 @@ class Sweep:
         return [row for row in self.rows if row[STATUS] == FAILED]
 
     def front(self, board: str) -> list[Row]:
-        """Returns a board's candidates that no other one beats in RAM, flash, time and accuracy."""
+        """Returns a board's candidates that no other candidate beats in RAM, flash, time and accuracy."""
         return front(by_board(self.rows).get(board, []))
 
     def save(self, path: PathText) -> None:
@@ -96,10 +98,10 @@ def sweep(
     """Plans every network for every board with every choice of options, and returns a row for each.
 
     `networks` is the .toml file of a sweep; or paths, bytes, names of the zoo, or functions that return
-    bytes, each alone or in a pair with a name. An option that is a list has each of its values. `steps` may
-    add emit, link, validate and profile. In the folder `out` the same call continues after it was stopped.
-    `jobs` is the number of processes (default: one for each core; 0: this process), `scheduler` the address
-    of a Dask cluster.
+    bytes, each alone or in a pair with a name. If an option is a list, each of its values is tried. `steps`
+    may add emit, link, validate and profile. If the sweep was stopped, the same call with the same folder
+    `out` continues it. `jobs` is the number of processes (default: one for each core; 0: this process),
+    `scheduler` the address of a Dask cluster.
     """
     try:
         wanted = [steps] if isinstance(steps, str) else list(steps)
@@ -121,7 +123,11 @@ def sweep(
 def run(
     study: Study, out: Path | None, jobs: int | None, scheduler: str | None, tell: Tell = lambda _: None
 ) -> Sweep:
-    """Runs what is not in `out` yet, and writes the results there (None: nothing is written)."""
+    """Runs the candidates whose rows `out` does not have yet, and writes the results into this folder.
+
+    If `out` is None, nothing is written. `jobs` and `scheduler` are as for `sweep`. `tell` gets progress in
+    words.
+    """
     with contextlib.ExitStack() as stack:
         if out is not None:
             stack.enter_context(results.alone(out))
@@ -172,7 +178,7 @@ def _processes(jobs: int | None) -> int:
 
 
 def _place(job: Job, folder: Path) -> str:
-    """Returns how a command in the folder names a job's network; "" where it is not a file."""
+    """Returns how a command in `folder` names a job's network; "" if it is neither a file nor of the zoo."""
     model = "" if job.make is not None else job.requests[0][1]["model"]
     if not isinstance(model, Mapping) or "data" in model:
         return model if isinstance(model, str) else ""
@@ -183,10 +189,11 @@ def _place(job: Job, folder: Path) -> str:
 def _write_networks(
     study: Study, rows: Sequence[Row], known: Mapping[str, str], keys: Set[str], out: Path
 ) -> dict[str, str]:
-    """Writes the networks of the fronts that are not files yet, so that commands can name them.
+    """Writes those networks of the Pareto fronts that are not files yet, so that commands can name them.
 
-    Returns their paths as seen from the folder of the study. A function that now yields another network, or
-    fails, gives none.
+    Returns the path of each written network by its name, relative to the study's folder. A network is left
+    out if its function fails, or now returns another network than in the sweep: `keys` has the keys of the
+    sweep's jobs. `known` maps a network's name to its path ("": it is not a file).
     """
     wanted = {row["network"] for own in by_board(rows).values() for row in front(own)}
     wanted = {name for name in wanted if not known[name]}
@@ -225,17 +232,17 @@ class Count:
         self.status: Counter[str] = Counter()
 
     def skip(self) -> None:
-        """Counts a candidate whose row was there."""
+        """Counts a candidate whose row the folder has already."""
         self.skipped += 1
 
     def add(self, rows: Sequence[tuple[str, Row]]) -> None:
-        """Counts new rows."""
+        """Counts the candidates of new rows, and tells the state."""
         self.done += len(rows)
         self.status.update(row[STATUS] for _, row in rows)
         self._tell(self.text(time.monotonic() - self._begin))
 
     def text(self, seconds: float) -> str:
-        """Returns the state after this time."""
+        """Returns the state in words, `seconds` after the begin."""
         there, rate = self.skipped + self.done, self.done / max(seconds, 1e-9)
         words = [f"{there:,} of {self._total:,} candidates" if self._total else f"{there:,} candidates"]
         if failed := self.status[FAILED]:

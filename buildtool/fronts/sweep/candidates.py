@@ -1,4 +1,4 @@
-"""The candidates of a sweep: the product of networks, boards and options, as jobs for workers."""
+"""The candidates of a sweep: every combination of networks, boards and options, as jobs for workers."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ import msgpack
 
 from buildtool import zoo
 from buildtool.api.requests import EVERY_KIND, options_of, parse
+from buildtool.base.code_digest import code_digest
 from buildtool.base.errors import BuildtoolError, TargetError, UsageError, did_you_mean
-from buildtool.base.identity import code_digest
 from buildtool.base.toml import place, read_toml
 from buildtool.client.files import Located
 from buildtool.fronts.asking import build_request
@@ -43,8 +43,10 @@ Choice = dict[str, Any]  # options with their values
 class Job:
     """A candidate as a worker gets it.
 
-    `key` identifies all that its row depends on. `about` is the beginning of its row. `requests` has the
-    request of each step. `make` returns the network's file where the requests have none.
+    - `key`: identifies all that its row depends on.
+    - `about`: the first columns of its row: network, board, options.
+    - `requests`: for each step, its name and its request.
+    - `make`: returns the network's file, if the requests do not have the network (None: they have it).
     """
 
     key: str
@@ -55,10 +57,14 @@ class Job:
 
 @dataclass(frozen=True)
 class Study:
-    """What a sweep covers. `networks` yields the networks; paths are relative to `folder`.
+    """What a sweep covers.
 
-    `steps` are keys of STEPS. `count` is the number of networks, where it is known before. `path` is the file
-    that describes the sweep ("": none).
+    - `networks`: a function that yields the networks.
+    - `boards`, `choices`: each network is planned for every board with every choice of options.
+    - `steps`: keys of STEPS.
+    - `count`: the number of networks (None: not known before they are made).
+    - `folder`: paths are relative to it.
+    - `path`: the file that describes the sweep ("": no file).
     """
 
     networks: Callable[[], Iterator[Entry]]
@@ -71,11 +77,11 @@ class Study:
 
     @property
     def total(self) -> int | None:
-        """The number of candidates, where it is known before."""
+        """The number of candidates; None if the number of networks is not known before they are made."""
         return None if self.count is None else self.count * len(self.boards) * len(self.choices)
 
     def jobs(self) -> Iterator[Job]:
-        """Yields the jobs: all of a network before the next one's. Raises BuildtoolError."""
+        """Yields the jobs, network by network. Raises BuildtoolError if a network is wrong."""
         code, names = code_digest(), Names(self.path)
         settings = [self._settings(board, choice) for board in self.boards for choice in self.choices]
         for name, source, known in self.networks():
@@ -88,7 +94,12 @@ class Study:
                 yield Job(key, {**known, "network": name, **about}, asked, make)
 
     def _network(self, name: str, source: Source) -> tuple[Any, Callable[[], bytes] | None, str]:
-        """Returns a network as requests have it (None: a worker makes it), its maker, and its identity."""
+        """Returns (network, make, identity).
+
+        - `network`: the network as in requests; None if a worker has to make it.
+        - `make`: the function that returns the network's file; None unless a worker has to call it.
+        - `identity`: a digest or a name that identifies the network.
+        """
         if isinstance(source, bytes):
             file = f"{file_stem(name)}.tflite" if not name.endswith(".onnx") else f"{file_stem(name)}.onnx"
             return {"name": file, "data": source}, None, hashlib.sha256(source).hexdigest()
@@ -98,7 +109,11 @@ class Study:
         return model, None, model["sha256"] if isinstance(model, dict) else str(model)
 
     def _settings(self, board: str, choice: Choice) -> tuple[Choice, tuple[tuple[str, Choice], ...], Any]:
-        """Returns the row's begin, the requests without a network, and what they depend on."""
+        """Returns what a job has besides its network: columns, requests and dependencies.
+
+        The columns are the first ones of the job's row. There is a request for each step, with the step's
+        name. The dependencies are plain values: board, options, and the digests of the files that they name.
+        """
         requests = tuple((step, self._request(STEPS[step], board, choice)) for step in self.steps)
         located = requests[0][1]["board"]
         path = located["path"] if isinstance(located, dict) else located
@@ -113,7 +128,9 @@ class Study:
         return dict(Located(build_request(kind, values), str(self.folder)).request)
 
     def check(self) -> Study:
-        """Raises BuildtoolError for boards, steps or options that are wrong before anything runs."""
+        """Returns this study. Raises BuildtoolError, before anything runs, for wrong boards, steps or
+        options.
+        """
         for step in self.steps:
             if step not in STEPS:
                 raise UsageError(f"there is no step '{step}'", hint=did_you_mean(step, STEPS))
@@ -136,13 +153,13 @@ class Study:
 
 
 class Names:
-    """The names of networks so far."""
+    """The names of a sweep's networks, as far as they are known."""
 
     def __init__(self, path: str) -> None:
         self._names, self._path = set[str](), path
 
     def add(self, name: str) -> None:
-        """Adds a name. Raises UsageError where it is not new, or has a byte that is not of UTF-8."""
+        """Adds a name. Raises UsageError if another network has the name, or if it is not valid Unicode."""
         if any("\ud800" <= one <= "\udfff" for one in name):
             raise UsageError(f"the name {name!r} is not Unicode", path=self._path, hint="rename it")
         if name in self._names:
@@ -152,7 +169,7 @@ class Names:
 
 
 def file_stem(name: str) -> str:
-    """Returns a network's name as the name of a file, without its suffix."""
+    """Returns the name of a file, without suffix, for a network's name."""
     stem = name.removesuffix(".tflite").removesuffix(".onnx")
     return "".join(one if one.isalnum() or one in "-_." else "_" for one in stem).strip(".")[:60] or "network"
 
@@ -162,7 +179,7 @@ def _with_model(requests: Iterable[tuple[str, Choice]], model: Any) -> tuple[tup
 
 
 def _contents(value: Any) -> Any:
-    """Returns a value with the digests of files in place of their paths."""
+    """Returns a plain value with digests in place of the files that it names."""
     if isinstance(value, Mapping):
         if "sha256" in value:
             return value["sha256"]
@@ -182,7 +199,7 @@ def _hint(name: str, known: Iterable[str]) -> str:
 
 
 def read_study(path: str) -> Study:
-    """Reads the .toml file of a sweep. Raises UsageError with the place of a mistake."""
+    """Returns the sweep that a .toml file describes. Raises UsageError with the place of a mistake."""
     try:
         table = read_toml(Path(path), "sweep")
     except TargetError as error:
@@ -223,13 +240,13 @@ def read_study(path: str) -> Study:
 
 
 def with_plan(steps: Iterable[str]) -> tuple[str, ...]:
-    """Returns the steps in their order. Every candidate is planned."""
+    """Returns the steps in the order in which they run, with `plan`, which every candidate needs."""
     wanted = {"plan", *steps}
     return (*(step for step in STEPS if step in wanted), *sorted(wanted - set(STEPS)))
 
 
 def product(table: Any) -> list[Choice]:
-    """Returns every choice of one value from each list of a table."""
+    """Returns every combination of one value from each list of a table (option -> values)."""
     if not isinstance(table, Mapping):
         raise UsageError("options are not a table", hint='[options] and ram = ["64K", "96K"] below it')
     lists = [_listed(value) for value in table.values()]
@@ -242,7 +259,7 @@ def product(table: Any) -> list[Choice]:
 
 
 def distinct(choices: Iterable[Choice]) -> tuple[Choice, ...]:
-    """Returns the choices without those that are there already: tables of options may overlap."""
+    """Returns the choices without repetitions: tables of options may overlap."""
     return tuple({repr(sorted(choice.items())): choice for choice in choices}.values())
 
 
@@ -251,12 +268,12 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _yields(entry: Any) -> bool:
-    """Whether an entry names a function that yields networks."""
+    """Whether an entry of the list of networks names a function that yields networks."""
     return isinstance(entry, str) and is_function(entry)
 
 
 def _entry(entry: Any, folder: Path) -> Iterator[Entry]:
-    """Yields the networks of an entry: of a path, a pattern, a name of the zoo, or a table of parameters."""
+    """Yields the networks of an entry: a path, a pattern, a name of the zoo, or a table of parameters."""
     if isinstance(entry, str):
         yield from _of_text(entry, folder)
         return
@@ -299,7 +316,7 @@ def _of_text(text: str, folder: Path) -> Iterator[Entry]:
 def study_of(
     networks: Any, boards: Any, options: Mapping[str, Any], steps: Iterable[str], folder: Path
 ) -> Study:
-    """Returns the study of Python values: see `buildtool.sweep`."""
+    """Returns the study that Python values describe: see `buildtool.sweep`."""
     several = networks
     if isinstance(networks, str | bytes | PathLike) or callable(networks) or hasattr(networks, "model"):
         several = [networks]
@@ -311,7 +328,7 @@ def study_of(
 
 
 def _texts(value: Any) -> Any:
-    """Returns an option's value, or its list of values, with paths as text and NumPy's numbers as numbers."""
+    """Returns an option's value or list of values; paths become text, and NumPy's numbers become Python's."""
     if isinstance(value, list | tuple):
         return [_texts(item) for item in value]
     if hasattr(value, "tolist"):
@@ -320,7 +337,10 @@ def _texts(value: Any) -> Any:
 
 
 def named(networks: Iterable[Any], origin: str, folder: Path | None = None) -> Iterator[Entry]:
-    """Yields names and sources of what a function or a list gives. Raises UsageError for other values."""
+    """Yields (name, source, further columns) of the networks that a function or a list gives.
+
+    `origin` names the function or list in messages. Raises UsageError for a value that is not a network.
+    """
     for number, one in enumerate(networks):
         parts = one if isinstance(one, tuple) and len(one) in (2, 3) else ("", one)
         name, source, known = parts if len(parts) == 3 else (*parts, {})
@@ -344,9 +364,10 @@ def named(networks: Iterable[Any], origin: str, folder: Path | None = None) -> I
 
 
 def _columns(origin: str, known: Mapping[str, Any]) -> Known:
-    """Returns what is known of a network as plain values, without None, NaN and infinity.
+    """Returns the further columns of a network as plain values, without None, NaN and infinity.
 
-    Raises UsageError for other values, and for names of the sweep's own columns.
+    `known` has the columns that the user's function or list gives; `origin` names it in messages. Raises
+    UsageError for other values, and for names of the sweep's own columns.
     """
     plain = {str(key): value.item() if hasattr(value, "item") else value for key, value in known.items()}
     for key, value in plain.items():
@@ -363,10 +384,11 @@ def _columns(origin: str, known: Mapping[str, Any]) -> Known:
 
 
 def batches(jobs: Iterable[Job], size: int, lanes: int = 1) -> Iterator[Sequence[Job]]:
-    """Yields jobs in batches: in turn from each of `lanes` equal parts of all jobs.
+    """Yields jobs in batches of at most `size`.
 
-    Neighbours share tables. Processes that work in different parts do not compute the same ones at once. A
-    batch is sent before it is full if its jobs have come slowly.
+    Neighbours in the list of jobs share tables of the planner. If two processes worked on neighbours, both
+    would compute the same tables. So the list is cut into `lanes` parts of equal length, and batches come
+    alternately from each part. If jobs come slowly, a batch is sent before it is full.
     """
     rest = iter(jobs)
     if lanes > 1:

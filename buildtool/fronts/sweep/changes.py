@@ -13,7 +13,10 @@ from buildtool.fronts.sweep.worker import FAILED, STATUS, Row
 
 @dataclass(frozen=True)
 class CandidateChange:
-    """A candidate that differs. `how` is changed, added, removed, failed (only now) or works (again)."""
+    """A candidate that differs between two sweeps.
+
+    `how` is changed, added, removed, failed (only in the later sweep) or works (only in the later sweep).
+    """
 
     name: str
     how: str
@@ -27,8 +30,8 @@ def compare(
 ) -> list[CandidateChange]:
     """Returns the candidates that differ, in the order of the later results.
 
-    With limits, a candidate that only fails now exceeds them, too. Raises UsageError for a limit on a figure
-    that the results do not have, and for limits where no candidate is in both.
+    If there are limits, a candidate that fails only now exceeds them, too. Raises UsageError for a limit on a
+    figure that the results do not have, and for limits if the results have no candidate in common.
     """
     old, new = ({name_of(row): row for row in rows} for rows in (before, after))
     if limits and old.keys().isdisjoint(new):

@@ -1,7 +1,7 @@
 """The candidates of a board that no other candidate beats in memory, flash, time and accuracy.
 
-Without accuracies the smallest of several networks would beat all others. So more multiply-accumulates are
-better then: a network is compared with those that do as much work.
+If accuracies are not known, the smallest of several networks would beat all others. So more
+multiply-accumulates count as better then: a network is compared with networks that do as much work.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Measure:
 
 
 def measures(rows: Sequence[Row]) -> list[Measure]:
-    """Returns the compared figures: RAM, and what all candidates have of flash, time and accuracy."""
+    """Returns the figures to compare: RAM, and those of flash, time and accuracy that all rows have."""
     done = [row for row in rows if row[STATUS] == DONE]
 
     def everywhere(*keys: str) -> str:
@@ -41,7 +41,7 @@ def measures(rows: Sequence[Row]) -> list[Measure]:
 
 
 def front(rows: Sequence[Row]) -> list[Row]:
-    """Returns the candidates that no other one beats, by growing RAM. Of equal ones the first remains."""
+    """Returns the candidates that no other one beats, by ascending RAM; of equal ones only the first."""
     compared = measures(rows)
 
     def place(row: Row) -> tuple[float, ...]:

@@ -1,4 +1,4 @@
-"""Functions of a user's Python file: they yield networks here, or make one network in a worker."""
+"""Functions of a user's Python file: they yield networks in this process, or make one in a worker."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from buildtool.base.errors import MachineError, UsageError, described, did_you_m
 
 @dataclass(frozen=True)
 class Module:
-    """A Python file: its path and its text. The text travels with it, and the file is not read again."""
+    """A Python file: its path and its text. Workers get the text and do not read the file again."""
 
     path: str
     text: str
@@ -25,7 +25,7 @@ class Module:
 
 @dataclass(frozen=True)
 class Made:
-    """A network that a function of a module returns for these arguments. It is called in a worker."""
+    """A network that a function of a module returns for some arguments. A worker calls the function."""
 
     module: Module
     function: str
@@ -33,12 +33,15 @@ class Made:
 
     @property
     def identity(self) -> str:
-        """All that the network depends on, if the function always returns the same for its arguments."""
+        """A digest of all that the network depends on: the module's text, the function and its arguments.
+
+        It identifies the network if the function returns the same bytes for the same arguments.
+        """
         content = repr([self.module.text, self.function, self.arguments])
         return hashlib.sha256(content.encode(errors="surrogatepass")).hexdigest()
 
     def __call__(self) -> bytes:
-        """Returns the network's file. Raises UsageError where the function fails, or returns another type."""
+        """Returns the network's file. Raises UsageError if the function fails or does not return bytes."""
         made = _run(self.module, self.function, dict(self.arguments))
         data = made.read_bytes() if isinstance(made, Path) else made
         if not isinstance(data, bytes | bytearray):
@@ -54,7 +57,7 @@ def is_function(text: str) -> bool:
 
 
 def read_module(named: Path) -> Module:
-    """Returns the module of FILE.py:NAME. Raises UsageError for a file that cannot be read."""
+    """Returns the module in FILE.py:NAME. Raises UsageError if the file cannot be read."""
     path = str(named).rpartition(":")[0]
     try:
         return Module(path, Path(path).read_text(encoding="utf-8"))
@@ -64,7 +67,7 @@ def read_module(named: Path) -> Module:
 
 
 def call(named: Path) -> Iterable[Any]:
-    """Returns what the function FILE.py:NAME yields. Raises UsageError where it fails or yields nothing."""
+    """Returns what the function FILE.py:NAME yields. Raises UsageError if it fails or yields nothing."""
     module, name = read_module(named), str(named).rpartition(":")[2]
     several = _run(module, name, {})
     if not isinstance(several, Iterable):
@@ -95,7 +98,7 @@ def _run(module: Module, name: str, arguments: dict[str, Any]) -> Any:
 
 @contextlib.contextmanager
 def _calling(name: str, path: str) -> Iterator[None]:
-    """A context for a user's code: its errors become UsageErrors, and what it prints is not our answer."""
+    """A context for a user's code. Its errors become UsageErrors, and its prints go to standard error."""
     try:
         with contextlib.redirect_stdout(sys.stderr):
             yield
@@ -111,7 +114,7 @@ def _load(path: str, text: str) -> ModuleType:
     loaded = ModuleType(Path(path).stem)
     loaded.__file__ = path
     if folder not in sys.path:
-        sys.path.append(folder)  # it may import what is beside it
+        sys.path.append(folder)  # the file may import modules beside it
     with _calling("the import of the module", path):
         exec(compile(text, Path(path).name, "exec"), loaded.__dict__)  # rows name no folder
     return loaded

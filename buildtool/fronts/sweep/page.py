@@ -17,13 +17,13 @@ from buildtool.fronts.texts.html.page import document
 from buildtool.fronts.texts.html.wording import between, number, short, size
 from buildtool.options import spell
 
-MOST_ROWS = 2000  # of all tables: where there are more, the tables have the fronts alone
+MOST_ROWS = 2000  # rows of all tables; if there are more candidates, the tables have only the fronts
 MOST_FAILURES = 500
 
 
 @dataclass(frozen=True)
 class Line:
-    """A row of a board's table. `cells` are the varied options, and `values` the compared figures."""
+    """A row of a board's table. `cells` are the options that vary, and `values` the compared figures."""
 
     name: str
     cells: tuple[str, ...]
@@ -35,7 +35,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Dot:
-    """A candidate in the plot. `line` is its number in the table, or -1."""
+    """A candidate in the plot. `line` is the number of its row in the table (-1: it has no row)."""
 
     x: float
     y: float
@@ -46,7 +46,7 @@ class Dot:
 
 @dataclass(frozen=True)
 class Section:
-    """A board: its table, and its plot of RAM from left to right and time from bottom to top."""
+    """A board's part of the page: a table, and a plot with RAM from left to right and time upwards."""
 
     board: str
     options: tuple[str, ...]
@@ -61,12 +61,12 @@ class Section:
 
     @property
     def best(self) -> int:
-        """The number of candidates that no other one beats."""
+        """The number of candidates that no other candidate beats."""
         return sum(line.best for line in self.lines)
 
 
 def page(rows: Sequence[Row], title: str, networks: Mapping[str, str]) -> bytes:
-    """Returns the HTML file. `networks` gives the files of networks that are known by another name."""
+    """Returns the HTML file. `networks` maps names of networks to their files ("": not a file)."""
     several = sum(row[STATUS] == DONE for row in rows) > MOST_ROWS
     sections = [_section(board, own, networks, several) for board, own in by_board(rows).items()]
     failed = [row for row in rows if row[STATUS] == FAILED]
@@ -114,13 +114,14 @@ def _line(
 
 
 def commands(row: Mapping[str, Any], networks: Mapping[str, str]) -> tuple[str, ...]:
-    """Returns the commands that make a candidate's plan and its report; none for a network without a file,
-    and for one whose path cannot be shown.
+    """Returns the commands that make a candidate's plan and its report.
+
+    There are no commands for a network without a file, and for a path that cannot be shown.
     """
     network = networks.get(row["network"], row["network"])
     if not network or not f"{network}{row['board']}".isprintable():
         return ()
-    network = f"./{network}" if network.startswith("-") else network  # it is no option
+    network = f"./{network}" if network.startswith("-") else network  # it would look like an option
     lines = []
     for kind in ("plan", "report"):
         words = ["buildtool", kind, shlex.quote(network), "-b", shlex.quote(row["board"])]
@@ -145,7 +146,7 @@ def _failure(row: Row) -> dict[str, str]:
 def _plot(
     rows: Sequence[Row], best: int, compared: Sequence[Measure]
 ) -> tuple[tuple[Dot, ...], tuple[Tick, ...], tuple[Tick, ...]]:
-    """Returns the dots of candidates, and the ticks of both axes. The first `best` are on the front."""
+    """Returns the candidates' dots, and the ticks of both axes. The first `best` rows are the front."""
     time = next((one for one in compared if one.key in ("ms", "cost")), None)
     if not rows or time is None:
         return (), (), ()

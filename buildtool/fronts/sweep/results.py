@@ -36,7 +36,10 @@ PASSING = ("TOOL", "MACHINE", "INTERNAL")
 
 @contextlib.contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """A context in which no other sweep writes to the folder; it makes it. Raises UsageError if one does."""
+    """A context in which no other sweep writes to the folder, which is created if needed.
+
+    Raises UsageError if another sweep writes to it.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = hold_lock(folder / _LOCK, wait=False)
@@ -54,7 +57,10 @@ def alone(folder: Path) -> Iterator[None]:
 
 
 class Record:
-    """The rows so far, by the keys of their jobs. Those of `folder` are read, unless it is None."""
+    """The rows so far, by the keys of their jobs. Rows of an earlier run are read from `folder`.
+
+    If `folder` is None, no rows are read or written.
+    """
 
     def __init__(self, folder: Path | None) -> None:
         self.rows: dict[str, Row] = {}
@@ -99,7 +105,7 @@ def json_lines(rows: Sequence[Row]) -> bytes:
 
 
 def read_results(path: str) -> list[Row]:
-    """Reads the results of a sweep. Raises UsageError for another file."""
+    """Returns the rows of a sweep's results. Raises UsageError if the file has none."""
     hint = f"give the {RESULTS} of an earlier sweep"
     try:
         rows = [json.loads(line) for line in Path(path).read_bytes().splitlines() if line.strip()]
@@ -121,12 +127,12 @@ def columns(rows: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def in_order(row: Row) -> Row:
-    """Returns a row with its columns in the same order, whether it was computed or read."""
+    """Returns a row with its columns in the order of `columns`, whether it was computed or read."""
     return {name: row[name] for name in columns([row])}
 
 
 def parquet(rows: Sequence[Row]) -> bytes | None:
-    """Returns rows as a Parquet file; None where pyarrow is not installed. A column has one type."""
+    """Returns rows as a Parquet file, or None if pyarrow is not installed. A column has one type."""
     try:
         pyarrow, writer = importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
     except ImportError:
@@ -138,7 +144,7 @@ def parquet(rows: Sequence[Row]) -> bytes | None:
 
 
 def _one_type(values: list[Any]) -> list[Any]:
-    """Returns values of one type: whole numbers as decimal ones, or everything as text, where they differ."""
+    """Returns values of one type: floats if all are numbers of both kinds, text if types differ otherwise."""
     kinds = {type(value) for value in values} - {type(None)}
     if len(kinds) <= 1:
         return values

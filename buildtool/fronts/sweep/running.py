@@ -1,7 +1,7 @@
 """Spreads batches of jobs over processes: of this machine (concurrent.futures), or of a Dask cluster.
 
-A process may be killed at any time. The batches that it may have had are then run again job by job, one at a
-time, and only a job that ends its process twice while it is alone becomes a failure.
+A process may be killed at any time. The batches that it may have had are then run again, one job at a time.
+Only a job that ends its process twice while no other job runs becomes a failure.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from concurrent.futures import (
 )
 from typing import Any
 
+from buildtool.base.code_digest import code_digest
 from buildtool.base.errors import BuildtoolError, MachineError, UsageError
-from buildtool.base.identity import code_digest
 from buildtool.fronts.sweep import worker
 from buildtool.fronts.sweep.candidates import Job, Study
 from buildtool.fronts.sweep.module import Made
@@ -33,12 +33,12 @@ from buildtool.fronts.sweep.worker import Row
 
 MOST_BATCH = 32  # jobs, where they only plan; a step that compiles or runs takes much longer
 _AHEAD = 2  # batches for each process: one runs, and one waits
-_ATTEMPTS = 2  # of a job that is alone in its process
+_ATTEMPTS = 2  # attempts of a job that runs alone
 Rows = list[tuple[str, Row]]
 
 
 class Processes:
-    """Processes of this machine. 0: the jobs run in this process."""
+    """Processes of this machine. If their number is 0, the jobs run in this process."""
 
     lost: tuple[type[BaseException], ...] = (BrokenExecutor,)  # how a future says that its process ended
 
@@ -51,7 +51,7 @@ class Processes:
 
     def _open(self) -> Executor:
         if not self._count:
-            return _Here()
+            return _InThisProcess()
         pool = ProcessPoolExecutor(
             self._count, multiprocessing.get_context("spawn"), initializer=worker.prepare
         )
@@ -63,7 +63,10 @@ class Processes:
         return pool
 
     def submit(self, jobs: Sequence[Job]) -> Future[Rows]:
-        """Returns the future rows of a batch. Raises UsageError for a function that cannot be sent."""
+        """Starts a batch and returns the future of its rows.
+
+        Raises UsageError if the function that makes a network cannot be sent to another process.
+        """
         for job in jobs if self._count else ():
             if job.make is not None and not isinstance(job.make, Made):
                 _check_sendable(job)
@@ -75,11 +78,11 @@ class Processes:
         self._pool = self._open()
 
     def close(self) -> None:
-        """Ends the processes at once: what they compute is computed again later."""
+        """Ends the processes at once. Unfinished jobs will be computed again by the next run."""
         for child in multiprocessing.active_children():
             if child.pid not in self._before:
-                child.kill()  # also where it is stopped (SIGSTOP): the command would wait for it
-        self._pool.shutdown(cancel_futures=True)  # its thread ends now, and not beside the interpreter
+                child.kill()  # also a child that was stopped (SIGSTOP), for which the command would wait
+        self._pool.shutdown(cancel_futures=True)  # its thread must end before the interpreter does
 
 
 def _check_sendable(job: Job) -> None:
@@ -91,8 +94,8 @@ def _check_sendable(job: Job) -> None:
         raise UsageError(text, hint=hint) from None
 
 
-class _Here(Executor):
-    """Runs everything in this process."""
+class _InThisProcess(Executor):
+    """An executor that runs everything in this process."""
 
     def submit(self, function: Any, /, *args: Any, **more: Any) -> Future[Any]:
         done: Future[Any] = Future()
@@ -105,7 +108,8 @@ class Cluster:
 
     def __init__(self, address: str) -> None:
         try:
-            distributed: Any = importlib.import_module("distributed")  # whether or not it has types
+            # Imported like this because it may have no types.
+            distributed: Any = importlib.import_module("distributed")
         except ImportError:
             hint = "pip install 'buildtool-mcu[sweep]' here and on every machine of the cluster"
             raise UsageError("--scheduler needs the package distributed", hint=hint) from None
@@ -121,26 +125,28 @@ class Cluster:
 
     @property
     def width(self) -> int:
-        """The number of batches to hand out: it follows the number of workers."""
+        """The number of batches that may run or wait at once; it follows the number of workers."""
         return max(_AHEAD * int(sum(self._client.nthreads().values())), 1)
 
     def submit(self, jobs: Sequence[Job]) -> Future[Rows]:
-        """Returns the future rows of a batch."""
-        future: Future[Rows] = self._pool.submit(worker.run_batch_of, self._code, jobs)
+        """Starts a batch and returns the future of its rows."""
+        future: Future[Rows] = self._pool.submit(worker.run_remote_batch, self._code, jobs)
         return future
 
     def reopen(self) -> None:
-        """Dask starts new workers itself."""
+        """Does nothing: Dask starts new workers itself."""
 
     def close(self) -> None:
-        """Leaves the cluster; its workers go on for others."""
+        """Disconnects from the cluster, whose workers go on."""
         with contextlib.suppress(Exception):
             self._pool.shutdown(wait=False)
             self._client.close()
 
 
 def batch_size(study: Study, width: int) -> int:
-    """Returns the number of jobs in a batch, so that each of `width` gets several."""
+    """Returns the number of jobs in a batch. It is small enough that `width` processes get several
+    batches.
+    """
     most = MOST_BATCH if study.steps == ("plan",) else MOST_BATCH // 16
     return most // 2 if study.total is None else max(1, min(most, study.total // (4 * width)))
 
@@ -151,7 +157,7 @@ def cores() -> int:
 
 
 def run(batches: Iterator[Sequence[Job]], pool: Processes | Cluster) -> Iterator[Rows]:
-    """Yields the rows of batches as they are done, in any order."""
+    """Yields the rows of each batch when it is done, in any order."""
     running: dict[Future[Rows], Sequence[Job]] = {}
     suspects: deque[Job] = deque()  # jobs that may have ended a process
     attempts: Counter[str] = Counter()
@@ -194,7 +200,10 @@ def _submit(pool: Processes | Cluster, batch: Sequence[Job]) -> Future[Rows]:
 
 
 def _rest(running: dict[Future[Rows], Sequence[Job]], pool: Processes | Cluster) -> list[Job]:
-    """Returns the jobs whose futures broke together with another one; those of a cluster go on."""
+    """Returns the other jobs that were lost when a process of this machine ended, and drops their futures.
+
+    On a cluster it returns [], because the jobs of other workers go on.
+    """
     if isinstance(pool, Cluster):
         return []
     wait(running)

@@ -1,4 +1,4 @@
-"""What the command prints: the front of each board, the failures by their reason, and what changed."""
+"""What `buildtool sweep` prints: the front of each board, failures by their reason, and what changed."""
 
 from __future__ import annotations
 

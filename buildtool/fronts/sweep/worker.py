@@ -1,4 +1,7 @@
-"""What a process does with a batch of a sweep's jobs. It keeps one session; its rows are plain values."""
+"""What a process does with a batch of a sweep's jobs.
+
+It runs all jobs in one session, which shares results between them, and returns rows of plain values.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from buildtool.base.code_digest import code_digest
 from buildtool.base.errors import BuildtoolError, MachineError, from_exception
-from buildtool.base.identity import code_digest
 from buildtool.options import spell
 
 if TYPE_CHECKING:
@@ -28,7 +31,7 @@ _SESSIONS: list[Session] = []
 
 
 def prepare() -> None:
-    """Prepares a process of a local sweep: it ends with its parent, and leaves Ctrl-C to it."""
+    """Prepares a process of a local sweep: it ends with its parent, which alone handles Ctrl-C."""
     import multiprocessing
     import signal
 
@@ -48,12 +51,15 @@ def prepare() -> None:
 
 
 def ready() -> int:
-    """Returns the process's number, as soon as it has started."""
+    """Returns the process ID. A call proves that the process has started."""
     return os.getpid()
 
 
-def run_batch_of(code: str, jobs: Sequence[Job]) -> list[tuple[str, Row]]:
-    """Returns the rows of a batch of another machine. Raises MachineError for another version."""
+def run_remote_batch(code: str, jobs: Sequence[Job]) -> list[tuple[str, Row]]:
+    """Returns the rows of a batch that another machine has sent.
+
+    Raises MachineError if that machine's code (of the digest `code`) differs from this one's.
+    """
     if code != code_digest():
         hint = "install the same version of buildtool everywhere, and start the workers again"
         raise MachineError("a worker of the cluster has another version of buildtool", hint=hint)
@@ -61,7 +67,7 @@ def run_batch_of(code: str, jobs: Sequence[Job]) -> list[tuple[str, Row]]:
 
 
 def run_batch(jobs: Sequence[Job]) -> list[tuple[str, Row]]:
-    """Returns the key and the row of each job."""
+    """Returns (key, row) for each job."""
     from buildtool.api import caching, open_session
 
     with _LOCK:
@@ -95,7 +101,7 @@ def run_job(job: Job, session: Session) -> Row:
 
 
 def _has_changed(job: Job) -> bool:
-    """Whether a file of a job is gone or has another content now."""
+    """Whether a file of a job was removed, or has other content than when the sweep began."""
     values = (value for _, request in job.requests for value in request.values())
     try:
         return any(
@@ -109,7 +115,7 @@ def _has_changed(job: Job) -> bool:
 
 
 def failure(error: BuildtoolError, step: str) -> Row:
-    """Returns the end of the row of a candidate that failed in a step ("": its network was not made)."""
+    """Returns the last columns of a row for a candidate that failed in `step` ("": making its network)."""
     about = f"{error.operator}: " if error.operator else ""
     hint = error.help(spell)
     row = {STATUS: FAILED, "code": error.code, "error": f"{about}{error.text}", "step": step}
@@ -117,7 +123,7 @@ def failure(error: BuildtoolError, step: str) -> Row:
 
 
 def _make(job: Job) -> Mapping[str, Any]:
-    """Returns the network of a job as a part of its requests, where they have none."""
+    """Returns the job's network under the key `model` of requests; {} if the requests have it already."""
     from buildtool.fronts.sweep.candidates import file_stem
 
     if job.make is None:
@@ -126,7 +132,7 @@ def _make(job: Job) -> Mapping[str, Any]:
 
 
 def _figures(step: str, request: Mapping[str, Any], session: Session) -> Row:
-    """Returns the figures of a step."""
+    """Runs a step of a job and returns its figures."""
     from buildtool.api import handle
     from buildtool.fronts.changes.figures import of_answer
 
@@ -145,7 +151,7 @@ def _figures(step: str, request: Mapping[str, Any], session: Session) -> Row:
 
 
 def _plan(request: Mapping[str, Any], session: Session) -> Mapping[str, Any]:
-    """Returns the totals of a plan: the whole answer describes each region, which takes longer."""
+    """Returns the totals of a plan. The whole answer, which describes each region, would take longer."""
     from buildtool.api.answers.planreport import totals
     from buildtool.api.requests import parse
     from buildtool.base.session import working
@@ -156,13 +162,13 @@ def _plan(request: Mapping[str, Any], session: Session) -> Mapping[str, Any]:
 
 
 def _use_one_thread() -> None:
-    """Multiplications of matrices use one thread: there is one process for each core."""
+    """Makes numpy multiply matrices in one thread, because there is a process for each core."""
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
         os.environ.setdefault(name, "1")
 
 
 def network_bytes(job: Job) -> bytes | None:
-    """Returns the file of a network that is neither a file nor one of the zoo, else None."""
+    """Returns the content of a network that is neither a file nor of the zoo; None for any other network."""
     if job.make is not None:
         return job.make()
     model = job.requests[0][1]["model"]

@@ -1,1 +1,1 @@
-"""Text for people: the service's answers as text and tables. It plans and prints nothing."""
+"""Text for people: the service's answers as text and tables. This package plans and prints nothing."""

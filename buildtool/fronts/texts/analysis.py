@@ -28,7 +28,7 @@ EACH = 2  # with more boards, one sentence says which fit
 
 
 def text(answer: AnalysisAnswer, spelling: Spelling = in_requests, name: Callable[[str], str] = str) -> str:
-    """Returns a text: whether the network fits, what would help, and tables of the network and the boards.
+    """Returns whether the network fits, what would help, and tables of the network and the boards.
 
     `spelling` writes an option with its value. `name` writes an option alone.
     """
@@ -138,7 +138,7 @@ def _has_removed(boards: Sequence[Verdict | NoPlan]) -> bool:
 
 
 def _parts(board: Verdict) -> list[str]:
-    """Returns the lines of a table with the memories of a board, and with what needs their bytes."""
+    """Returns the lines of a table that shows what takes the bytes of each memory of a board."""
     rows: list[list[Cell]] = []
     for need in board["needs"]:
         rows.append([need["name"], need["required"], need["available"]])
@@ -147,7 +147,7 @@ def _parts(board: Verdict) -> list[str]:
 
 
 def _excesses(board: Verdict) -> list[tuple[int, str, str]]:
-    """Returns the missing bytes, the kind and the name of each resource that a board has too little of."""
+    """Returns (missing bytes, kind, name) for each memory or limit that is too small."""
     excesses = [(need["excess"], need["what"], need["name"]) for need in board["needs"] if need["excess"]]
     stack = board["stack"]
     if stack is not None and stack["required"] > stack["available"]:
@@ -210,7 +210,10 @@ def _missing(board: Verdict) -> str:
 
 
 def _cures(cures: Sequence[Cure], spelling: Spelling) -> str:
-    """Returns a table of cures with their costs (in milliseconds if all are known) and the free memory."""
+    """Returns a table of cures (settings that help) with cost and free memory.
+
+    Costs are in milliseconds if all are known.
+    """
     timed = all(cure["estimated_ms"] is not None for cure in cures)
     rows: list[list[Cell]] = [
         [
@@ -227,7 +230,7 @@ def _cures(cures: Sequence[Cure], spelling: Spelling) -> str:
 
 
 def cure_words(cure: Cure, spelling: Spelling) -> str:
-    """Returns a line with a plan's options, its arena and its cost."""
+    """Returns a line with a cure's options, its arena and its cost."""
     ratio = "" if cure["cost_ratio"] is None else f" ({cure['cost_ratio']:.3f} times this one's)"
     return f"{_words(cure, spelling)}: {_price(cure, cure['cost_unit'] + ratio)}"
 
@@ -255,7 +258,7 @@ _OPERATORS = {
 
 
 def network_text(answer: NetworkAnswer) -> str:
-    """Returns the memory that a network needs: without sharing, at its largest live set, and as placed."""
+    """Returns the memory that a network needs: without sharing, at its fullest operator, and as placed."""
     order = "the file's order"
     if answer["order_status"]:
         proven = (

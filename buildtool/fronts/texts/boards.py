@@ -1,4 +1,4 @@
-"""Lists of operators, boards and networks as text, and the facts about a board that nothing ran on."""
+"""Lists of operators, boards and networks as text, and the lines that answers have about a board."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def zoo(answer: ZooAnswer) -> str:
 
 
 def board_lines(answer: BoardFacts) -> Iterator[str]:
-    """Yields lines about the estimated time, the loading of weights and the board's note, if known."""
+    """Yields lines about the estimated time, the loading of weights and the board's note, if present."""
     if estimate := answer["estimate"]:
         rates = f"{estimate['macs_per_second'] / 1e9:.2f} GMAC/s: {estimate['source']}"
         if estimate["bytes_per_second"]:
@@ -102,14 +102,14 @@ def board_lines(answer: BoardFacts) -> Iterator[str]:
 
 
 def note_lines(note: str) -> list[str]:
-    """Returns the lines of a board's note, or none."""
+    """Returns the lines of a board's note, or [] if it is ""."""
     return wrap(f"note: {note}", WIDTH, subsequent_indent="  ") if note else []
 
 
 def check_text(answer: CheckAnswer, written: str) -> str:
-    """Returns a table of the kernels, how to reproduce each failure, and how many kernels are equal.
+    """Returns a table of the checked kernels, and for each failure how to reproduce it.
 
-    `written` is the folder with the networks that failed ("" if they are not written).
+    `written` is the folder with the networks that failed ("": they are not written).
     """
     head = f"plugin {answer['plugin']}, interface {answer['interface']}, on {', '.join(answer['boards'])}"
     titles = ["board", "kernel", "operator", "networks", "in little memory", "verdict"]

@@ -60,13 +60,16 @@ def sizes_text(sizes: Sequence[MemorySize], stacks: Sequence[StackSize] = ()) ->
 
 
 def tree(parts: Sequence[SizePart], files_from: str, depth: int) -> str:
-    """Returns a table of the contents of each memory, in `depth` levels. Larger parts come first."""
+    """Returns a table of what each memory contains, in `depth` levels. Larger parts come first.
+
+    `files_from` says how the files of parts were found, as in `SizesAnswer`.
+    """
     rows = [[plain(name), node.after] for name, node in tree_lines(sizetree.tree((), parts), depth)]
     return "\n".join([table(["memory, and what is in it", "bytes"], rows), FILES_FROM[files_from]])
 
 
 def tree_lines(nodes: Sequence[sizetree.Node], depth: int) -> Iterator[tuple[str, sizetree.Node]]:
-    """Yields nodes with their names, indented by level. C++ names are demangled."""
+    """Yields (indented name, node) for the nodes of the first `depth` levels. C++ names are demangled."""
     lines = list(sizetree.walk(nodes, depth))
     names = demangle(node.name for _, node in lines if node.level == "symbol")
     for indent, node in lines:
@@ -91,7 +94,7 @@ _SECONDS = 20
 
 
 def demangle(names: Iterable[str]) -> dict[str, str]:
-    """Returns demangled names by mangled name, or {} if no demangler works."""
+    """Returns the demangled names by their mangled names; {} if no demangler works."""
     mangled = sorted({name for name in names if name.startswith(_MANGLED) and name.isprintable()})
     tool = next((path for name in _TOOLS if (path := shutil.which(name))), None)
     if not mangled or tool is None:
@@ -141,7 +144,10 @@ def build_text(answer: BuildAnswer, folder: str, files: Sequence[str], removed: 
 
 
 def image_text(answer: SizesAnswer, depth: int = DEPTH) -> str:
-    """Returns what a firmware image takes of each memory, and `depth` levels of what takes it."""
+    """Returns what a firmware image takes of each memory, and what each memory contains.
+
+    `depth` is the number of levels of the tree of contents.
+    """
     lines = [sizes_text(answer["sizes"], answer["stacks"]), f"level: {answer['level_text']}"]
     lines += note_lines(answer["note"])
     return "\n".join([*lines, *(["", tree(answer["parts"], answer["files_from"], depth)] if depth else [])])
@@ -190,7 +196,7 @@ _MEANING = {
 
 
 def arena_text(answer: ArenaAnswer) -> str:
-    """Returns lines about a placement: whether it is optimal, its height, its lower bound and the effort."""
+    """Returns lines about a placement: whether it is optimal, its height, its lower bound, and the effort."""
     height, capacity = answer["height_bytes"], answer["capacity_bytes"]
     lines = [
         f"{answer['problem']}: {_MEANING[answer['status']]}",
@@ -203,7 +209,7 @@ def arena_text(answer: ArenaAnswer) -> str:
 
 
 def tflm_text(answer: TflmAnswer, out: str) -> str:
-    """Returns lines with the bytes of the arena, and with what these include."""
+    """Returns lines that say how many bytes the arena has, and what is a part of it."""
     over = answer["arena_bytes"] - answer["arena_bound_bytes"]
     bound = "no placement needs less" if not over else f"{over:,} over the largest live sum"
     return "\n".join(

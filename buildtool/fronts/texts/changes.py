@@ -42,7 +42,7 @@ def text(changes: Changes, exceeded: Sequence[str], depth: int = builds.DEPTH) -
 
 
 def markdown(changes: Changes, exceeded: Sequence[str], depth: int = builds.DEPTH) -> str:
-    """Returns the same tables as `text`, but as Markdown."""
+    """Returns the tables of `text` as Markdown."""
     failures, title = [f"LIMIT EXCEEDED: {limit}" for limit in exceeded], f"**{_escape(_headline(changes))}**"
     if changes.is_equal:
         return "\n\n".join([f"{title}: nothing changed", *failures])
@@ -77,7 +77,7 @@ Line = tuple[str, int | None, int | None, str]
 
 
 def _tree(changes: Changes, depth: int) -> tuple[list[Line], list[str]]:
-    """Returns the first lines of the tree of sizes, and a line that counts the others."""
+    """Returns the first lines of the tree of sizes, and a line that says how many are left out."""
     nodes = builds.tree_lines(changes.sizes, depth)
     lines = [(name, node.before, node.after, f"{node.growth:+,}") for name, node in nodes]
     return lines[:MOST_SIZES], _count_hidden(lines, MOST_SIZES)
@@ -89,7 +89,7 @@ def _headline(changes: Changes) -> str:
 
 
 def _cells(change: Change) -> Iterator[table.Cell]:
-    """Yields the name with its unit, the values before and after, the growth, and the growth in per cent."""
+    """Yields the cells of a row: name with unit, values before and after, growth, and growth in per cent."""
     name = plain(change.name)
     yield f"{name}, {change.unit}" if change.unit else name
     change = _rounded(change)
@@ -104,7 +104,7 @@ def _cells(change: Change) -> Iterator[table.Cell]:
 
 
 def _rounded(change: Change) -> Change:
-    """Returns a change of the cost in whole cycles or instructions. Returns other changes as they are."""
+    """Returns a change of the cost rounded to whole units, and any other change as it is."""
     if change.name != COST:
         return change
     before, after = (None if value is None else round(value) for value in (change.before, change.after))

@@ -1,4 +1,4 @@
-"""The answer to `front` as text."""
+"""The answer to `front` (the Pareto front of memory and work) as text."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 def milliseconds(figures: Figures | OtherPlan | PlanAnswer) -> list[Cell]:
-    """Returns the table cell after a cost: the estimated milliseconds, or [] if they are not known."""
+    """Returns the cell for a cost in estimated milliseconds, in a list; [] if they are not known."""
     time = figures["estimated_ms"]
     return [] if time is None else [time]
 
 
 def text(answer: FrontAnswer) -> str:
-    """Returns a table of the points by ascending memory. Each point does less work than the one before it."""
+    """Returns a table of the points by ascending memory. Each point does less work than the one above it."""
     head = (
         f"{answer['model']} on {answer['board']}, image {answer['image']}: "
         f"{len(answer['points'])} plans on the Pareto front up to F {answer['max_f']:g}"
@@ -49,13 +49,13 @@ def text(answer: FrontAnswer) -> str:
 
 
 def _all_bytes(one: Point | Peer) -> Cell:
-    """The bytes of a point's arena and of what it keeps from hop to hop."""
+    """Returns the bytes of a point's arena and of what is kept between invokes on a moving window."""
     kept = _state_bytes(one)
     return None if kept is None else one["arena_bytes"] + kept
 
 
 def _state_bytes(one: Point | Peer) -> int | None:
-    """The bytes that a point keeps from hop to hop; None for the plan of another strategy."""
+    """Returns the bytes of state that a point keeps between invokes; None for another strategy's plan."""
     kept = one.get("state_bytes")
     return kept if isinstance(kept, int) else None
 

@@ -39,9 +39,9 @@ LEAST_SHARE = 0.01  # of the cost: less is not worth a line
 def text(answer: PlanAnswer, *, buffers: bool = False) -> str:
     """Returns a plan as text: its figures, how the network runs, and which buffers are live.
 
-    A plan that is not streamed has a map, operators in order of execution, and buffers by offset. A streamed
-    plan has regions, their memory, the peak, a map, and the largest buffers of each region. With `buffers` it
-    has all operators and all buffers instead of the largest.
+    A plan without streamed regions has a map, operators in order of execution, and buffers by offset. Any
+    other plan has regions, their memory, the fullest step, a map, and the largest buffers of each region; if
+    `buffers` is true, it has all operators and all buffers instead.
     """
     streamed = any(region["streamed"] for region in answer["regions"])
     parts = ["\n".join([*_figures(answer, streamed), *board_lines(answer)]), two_memories(answer)]
@@ -185,7 +185,7 @@ def _buffers(answer: PlanAnswer) -> str:
 
 
 def two_memories(answer: PlanAnswer) -> str:
-    """Returns a table of the arena's two memories, and a comparison with each of them alone.
+    """Returns a table of the arena's two memories, and a comparison with the plan in one memory alone.
 
     Returns "" for an arena in one memory.
     """
@@ -317,7 +317,9 @@ def _legend(lines: Sequence[str]) -> str:
 
 
 def _samples(regions: Sequence[RegionView], most: int) -> list[Sample]:
-    """Returns at most `most` steps to draw. If there are more, only the fuller of two neighbours remains."""
+    """Returns at most `most` steps to draw. If there are more, the fuller of two neighbours stands for
+    both.
+    """
     samples: list[Sample] = []
     for index, region in enumerate(regions):
         steps = [region["fullest"]["step"]]
@@ -331,7 +333,7 @@ def _samples(regions: Sequence[RegionView], most: int) -> list[Sample]:
 
 
 def _cells(answer: PlanAnswer, sample: Sample, height: int, count: int) -> str:
-    """Returns a letter for each of `count` bands of addresses, from the lowest to the highest."""
+    """Returns a line of the map: a letter for each of `count` bands of addresses, the lowest first."""
     index, step = sample
     region = answer["regions"][index]
     live = []

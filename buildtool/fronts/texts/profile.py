@@ -107,7 +107,11 @@ def _count_columns(title: Literal["instructions", "cycles"], total: int, macs: i
 
 
 def _issue_columns(issues: IssueSummary) -> list[Column]:
-    """Returns columns: vector issues, other issues, vector issues per MAC, and their ratio to the limit."""
+    """Returns the columns about issues, which are instructions of an XS3 core.
+
+    They show the issues of the vector unit, all other issues, the vector unit's issues per
+    multiply-accumulate, and how many times this is the smallest possible number (`limit_per_mac`).
+    """
 
     def count_of(row: LayerProfile, name: Literal["vpu", "scalar"]) -> Cell:
         return None if row["issues"] is None else row["issues"][name]
@@ -163,7 +167,10 @@ def _cycle_lines(answer: ProfileAnswer) -> list[str]:
 
 
 def _issue_lines(answer: ProfileAnswer) -> list[str]:
-    """Returns lines about the counted issues, the time they take, and the operators without a count."""
+    """Returns lines about the counted issues (instructions of an XS3 core) and the time that they take.
+
+    They also name the operators without a count.
+    """
     issues = answer["issues"]
     if issues is None:
         return []
@@ -195,15 +202,15 @@ def _issue_lines(answer: ProfileAnswer) -> list[str]:
 
 
 def _published_rows(profile: PublishedProfile | None) -> list[str]:
-    """Returns a table of milliseconds from a published profile, from our estimate and from our counts."""
+    """Returns a table of a published profile's milliseconds, beside our estimate and our counts."""
     if profile is None:
         return []
     head = f"{profile['network']}, milliseconds by operator, beside what was published ({profile['source']}):"
     titles = ["", "published", "estimated", "from the counts"]
     rows: list[list[Cell]] = []
     for line in profile["lines"]:
-        ours = (line["estimated"], line["counted"])
-        cells = map(_milliseconds, ours) if line["operators"] else ("none", "none")
+        own_seconds = (line["estimated"], line["counted"])
+        cells = map(_milliseconds, own_seconds) if line["operators"] else ("none", "none")
         rows.append([line["name"], _milliseconds(line["published"]), *cells])
     whole = (profile["seconds"], profile["estimated_seconds"], None)
     total: list[Cell] = ["all", *map(_milliseconds, whole)]

@@ -18,7 +18,7 @@ _SIZES_ONLY = (
 
 
 def text(answer: QuantizeAnswer) -> str:
-    """Returns the text: where the scales are from, both networks' accuracy, and the plan."""
+    """Returns where the scales are from, the accuracy of both networks, and the plan."""
     blocks = ["\n".join(_head(answer))]
     if answer["lost"] is None:
         blocks.append(_SIZES_ONLY)
@@ -62,7 +62,7 @@ def _losses(lost: LostAccuracy, reference: str) -> Iterator[str]:
 
 
 def _plan(planned: PlannedAtOnce) -> str:
-    """Returns one line: the plan's sizes, or why there is none."""
+    """Returns a line with the plan's sizes, or with the reason why there is no plan."""
     if planned["error"] is None:
         sizes = f"arena {count(planned['arena_bytes'] or 0, 'byte')}, weights {planned['flash_bytes']:,}"
         return f"FITS {planned['board']}: {sizes}"

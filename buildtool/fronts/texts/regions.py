@@ -66,7 +66,7 @@ def _indices(names: tuple[str, ...]) -> dict[str, int]:
 
 
 def span(answer: PlanAnswer, ops: Sequence[int]) -> str:
-    """Returns the names of the first and the last layer. It omits a common end, and repeats no common folder.
+    """Returns the names of the first and the last layer, without a common end or a repeated common folder.
 
     If both names do not fit into the column, it returns the first name and the number of layers that follow.
     """
@@ -96,7 +96,10 @@ def _remove_common_end(first: str, last: str) -> tuple[str, str]:
 
 
 def forms(answer: PlanAnswer, ops: Sequence[int]) -> str:
-    """Returns the operators' short forms, or only the first ones if there are too many for the column."""
+    """Returns the forms of some operators (kind, window and stride, such as "dw 3x3/2"), separated by commas.
+
+    If there are too many for the column, only the first ones are listed, and the number of the others.
+    """
     names = [answer["operators"][position]["form"] for position in ops]
     text = ", ".join(names)
     while len(text) > FORMS_WIDTH and len(names) > 1:
@@ -111,6 +114,7 @@ MOST_OF_A_REGION = 4
 SCHEMES = {
     "operator": "by rows",
     "h-cached": "columns",
+    "edges": "edges",
     "bands": "bands",
     "swaps": "swaps",
     "halo": "strips",
@@ -131,6 +135,7 @@ _LEGEND = {
     "by rows": "by rows: through a ring of rows; nothing is computed twice",
     "strips": "strips: whole rows, operator by operator; shared rows are computed again",
     "columns": "columns: some pixels at a time; columns are kept, rows are computed again",
+    "edges": "edges: as columns; the first and the last step make more rows, so fewer are computed again",
     "bands": "bands: some pixels at a time; columns and shared rows are kept; nothing is computed twice",
     "swaps": "swaps: as bands; shared rows are either in their lines or in a window",
     "branches": "branches: operators advance together; rows are kept until read; nothing is computed twice",
@@ -139,7 +144,7 @@ _LEGEND = {
 
 
 class Run(NamedTuple):
-    """Regions that tables show as one: a streamed region, or neighbours that are not streamed."""
+    """Regions that tables show as one row: a streamed region, or neighbours that are not streamed."""
 
     first: int
     last: int

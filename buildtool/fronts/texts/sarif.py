@@ -34,7 +34,7 @@ def log(
 ) -> str:
     """Returns the log of a command that ended with `status`.
 
-    An `answer` whose output is not within its bounds is a result too.
+    If `answer` has outputs that are not within their bounds, this is a result, too.
     """
     results = [_result(error) for error in errors]
     if answer is not None and answer.get("within_bounds") is False:

@@ -14,7 +14,7 @@ _GUESSED = 1.2  # an accuracy below this factor times guessing suggests an untra
 
 @dataclass(frozen=True)
 class Table:
-    """A table with a title, the columns' titles, rows of cells (None: no value), and lines below the rows."""
+    """A table: its title, the columns' titles, rows of cells (None: no value), and lines below the rows."""
 
     title: str
     columns: tuple[str, ...]
@@ -27,7 +27,7 @@ class Table:
         return {"title": self.title, "rows": rows, "notes": list(self.notes)}
 
     def text(self) -> str:
-        """Returns the table as plain text. Rows become records if lines would be too long."""
+        """Returns the table as plain text. If its lines would be too long, each row becomes some lines."""
         return "\n".join([f"{self.title}:", table(self.columns, self.rows), *self.notes])
 
     def markdown(self) -> str:

@@ -1,9 +1,9 @@
 """Plain aligned tables: text to the left, numbers to the right with thousands separators.
 
-Where a table would be wider than `width` characters, its widest cells and titles are wrapped, and its
-longest names lose their middle. Where that is not enough, the columns that its caller needs least are left
-out, which a line below it says. Only then each row becomes a record of a few lines, with the titles before
-the values. Numbers are never shortened.
+If a table would be wider than `width` characters, its widest cells and titles are wrapped, and its longest
+names lose their middle. If that is not enough, the columns that its caller needs least are left out, and a
+line below the table says so. If that is not enough either, each row becomes a record: a few lines with the
+titles before the values. Numbers are never shortened.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Row = TypeVar("Row")
 WIDTH = 110  # characters of a line of output that does not go to a terminal
 # Attempts to fit a table: the length up to which names are not shortened, and the gap between columns.
 NARROWER = ((24, "  "), (16, "  "), (12, "  "), (12, " "))
-READABLE = 2  # of these attempts come before a column is left out
+READABLE = 2  # the first attempts; a column is left out before the others are made
 _FIGURE = re.compile(r"[-+~<]?[\d.,x/]*\d[\d.,]*%?")
 width: ContextVar[int] = ContextVar("width", default=WIDTH)
 
@@ -50,9 +50,9 @@ def table(
     *,
     spare: Sequence[str] = (),
 ) -> str:
-    """Returns a table of rows under their titles, or the rows as records (see above).
+    """Returns a table of rows under their titles, or the rows as records (see the module's docstring).
 
-    `total` is its last line. A column with any number is aligned to the right. Its unit belongs in its title.
+    `total` is its last line. A column that has a number is aligned to the right. Units belong in titles.
     `spare` has titles of columns that a narrow table may omit, in the order in which it omits them.
     """
     body = [*rows, *([total] if total else [])]
@@ -80,9 +80,10 @@ def _lines(
     gap: str,
     has_total: bool,
 ) -> list[str]:
-    """Returns the lines of a table. Each column begins with its title.
+    """Returns the lines of a table. The first cell of each column is its title.
 
-    Columns that are `numeric` are aligned to the right.
+    `numeric` says of each column whether it is aligned to the right, and `has_total` whether the last row is
+    a total.
     """
 
     def format_row(row: Sequence[str]) -> str:
@@ -107,7 +108,10 @@ def _lines(
 def listing(
     rows: Iterable[Row], columns: Mapping[str, Callable[[Row], Cell]], *, spare: Sequence[str] = ()
 ) -> str:
-    """Returns a table of objects. `columns` maps a title to the function that returns an object's cell."""
+    """Returns a table of objects. `columns` maps a title to the function that returns an object's cell.
+
+    `spare` has titles of columns that a narrow table may omit (see `table`).
+    """
     body = [[value(row) for value in columns.values()] for row in rows]
     return table(list(columns), body, spare=spare)
 
@@ -115,9 +119,10 @@ def listing(
 def _fit_columns(
     columns: Sequence[Sequence[str]], most: int, attempts: Sequence[tuple[int, str]]
 ) -> tuple[list[int], str] | None:
-    """Returns the columns' widths, and the gap between them, for lines of at most `most` characters.
+    """Returns the columns' widths and the gap between them, such that lines have at most `most` characters.
 
-    Returns None if none of `attempts` (see NARROWER) fits. Numbers keep their width.
+    `attempts` are tried in order: how far names may be shortened, and the gap (see NARROWER). Returns None if
+    no attempt fits. Numbers keep their width.
     """
     widths = [max(map(len, texts)) for texts in columns]
     for longest, gap in attempts:
@@ -137,7 +142,7 @@ def _fit_columns(
 
 
 def _least_width(word: str, longest: int) -> int:
-    """Returns the width that a word needs: a name may be shortened, a number may not."""
+    """Returns the smallest width for a word. A name may be shortened to `longest`, a number may not."""
     return len(word) if _FIGURE.fullmatch(word) else min(len(word), longest)
 
 
@@ -206,9 +211,9 @@ def shorten(text: str, width: int) -> str:
 
 
 def layer(name: str, width: int) -> str:
-    """Returns a layer's name for a column.
+    """Returns a layer's name in at most `width` characters.
 
-    If a converter joined several names with ';', it takes the first.
+    If a converter joined several names with ';', only the first one counts.
     """
     return shorten(name.partition(";")[0], width)
 
@@ -219,7 +224,7 @@ def count(number: int, unit: str) -> str:
 
 
 def headline(answer: Run) -> str:
-    """Returns a line about a run, with its model, board, level (what ran it), compiler and strategy."""
+    """Returns a line about a run: model, board, what ran it, compiler and strategy."""
     how = ", ".join((answer["level_text"], answer["compiler"], answer["strategy"]))
     return f"{answer['model']} on {answer['board']} ({how})"
 
@@ -230,7 +235,7 @@ def plain(text: str) -> str:
 
 
 def state_suffix(size: int) -> str:
-    """Returns words with the state's bytes, for use after an arena's size, or "" if there is no state."""
+    """Returns words about the state's bytes, which follow an arena's size; "" if there is no state."""
     return f" and {count(size, 'byte')} of state" if size else ""
 
 

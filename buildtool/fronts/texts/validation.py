@@ -1,4 +1,6 @@
-"""The answer to `validate` as text: whether it is equal, where it ran, and how it was built."""
+"""The answer to `validate` as text: whether the outputs are right, what ran the network, and which compiler
+built it.
+"""
 
 from __future__ import annotations
 
@@ -49,10 +51,10 @@ def bound_lines(bounds: Sequence[OperatorBound]) -> list[str]:
 
 
 def agreement(reference: ReferenceAnswer) -> str:
-    """Returns the verdict on a run that has all the values that it must have.
+    """Returns the verdict on a run in which all values are right.
 
-    They are equal, or within the bounds of exp, log and tanh. If LiteRT did not compute all outputs, the text
-    also says why.
+    Right values are equal to the reference's, or within the bounds that exp, log and tanh of float32 have. If
+    LiteRT did not compute all outputs, the text also says why.
     """
     why, curves = reference["why"], reference["curves"]
     if curves is not None and curves["values_different"]:
@@ -67,7 +69,7 @@ def first_exceeding(bounds: Sequence[OperatorBound]) -> OperatorBound | None:
 
 
 def bounds_verdict(answer: Run) -> str:
-    """Returns words about the bound that all operators are within, or the first operator beyond its own."""
+    """Returns words about the bound that all operators keep, or the first operator that exceeds its bound."""
     wrong = first_exceeding(answer["bounds"])
     if wrong is not None:
         return (
@@ -121,7 +123,10 @@ def verdict(answer: ValidationAnswer) -> str:
 
 
 def _curves_text(reference: ReferenceAnswer) -> str:
-    """Returns words about exp, log and tanh of float32; "" if there are none."""
+    """Returns words about operators with exp, log or tanh of float32, and how far they are from LiteRT's.
+
+    Returns "" if the network has no such operators.
+    """
     curves = reference["curves"]
     if curves is None:
         return ""
@@ -148,7 +153,7 @@ def _memory(run: ValidationAnswer | ThroughFirmware) -> str:
 
 
 def _different(reference: ReferenceAnswer, run: ValidationAnswer | ThroughFirmware) -> str:
-    """Returns words that say how much a run differs from the reference, and in how many inputs and values."""
+    """Returns words that say how many inputs and values differ from the reference, and by how much."""
     wrong = run["inputs"] - run["inputs_equal"]
     return (
         f"DIFFERENT from {reference['text']} by up to {run['max_abs_diff']}: "
@@ -164,9 +169,9 @@ NAME = 16  # characters of a class's name above a column
 
 
 def dataset_text(answer: DatasetAnswer, exceeded: Sequence[str] = ()) -> str:
-    """Returns the run, its accuracy, and last the verdict.
+    """Returns the run, its accuracy, and at the end the verdict.
 
-    `exceeded` are lower limits that the accuracy is below.
+    `exceeded` has a text for each lower limit that the accuracy is below.
     """
     blocks = ["\n".join(map(plain, _head(answer)))]
     accuracy = answer["accuracy"]
@@ -197,7 +202,7 @@ def _head(answer: DatasetAnswer) -> Iterator[str]:
     yield f"data: {answer['data']}, {count(answer['inputs'], 'input')}{selection}"
     for tensor in answer["fed"]:
         yield f"input {tensor['name']} {tensor['shape']}: {tensor['how']}"
-    why = "" if run else answer["reference"]["why"]  # otherwise the verdict has it
+    why = "" if run else answer["reference"]["why"]  # with a run, the verdict says why
     yield f"reference: {answer['reference']['text']}" + (f" ({why})" if why else "")
     share, through = answer["share"], run["inputs"] if run else 0
     rest = answer["inputs"] - through
@@ -241,7 +246,7 @@ def _classes(accuracy: Accuracy) -> str:
 
 
 def _confusion(accuracy: Accuracy) -> str:
-    """Returns the confusion matrix. If that is too wide, returns the pairs of classes confused most often."""
+    """Returns the confusion matrix. If it is too wide, returns the pairs of classes confused most often."""
     cells = {(c["label"], c["predicted"]): c["inputs"] for c in accuracy["confusion"]}
     classes = accuracy["classes"]
     if len(classes) <= MOST_CLASSES:

@@ -1,4 +1,4 @@
-"""What a network on a moving window computes and keeps, as text."""
+"""What a network on a moving window computes and keeps in each invoke, as text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WORTHWHILE = 0.9  # padding is mentioned if F could be at most this share of wh
 
 
 def figures(window: WindowView | None, f: float) -> Iterator[str]:
-    """Yields lines for a plan's figures; none without a moving window. `f`: the plan's work."""
+    """Yields lines for a plan's figures; no lines without a moving window. `f` is the plan's work factor."""
     if window is None:
         return
     new = count(window["rows"], "new row")
@@ -37,7 +37,7 @@ TITLES = ("layer", "operator", "rows", "computed", "which", "kept", "bytes")
 
 
 def rows_of(window: WindowView) -> list[list[Cell]]:
-    """Returns a line of cells for each tensor with rows, under TITLES."""
+    """Returns the cells of a table row for each tensor with rows, under TITLES."""
     names = short_names([tensor["name"] for tensor in window["tensors"]])
     return [
         [
@@ -68,7 +68,7 @@ def remarks(window: WindowView) -> list[str]:
 
 
 def rows_table(window: WindowView | None) -> str:
-    """Returns a table of the rows that a hop computes and keeps, and the remarks; "" without a window."""
+    """Returns a table of the rows that an invoke computes and keeps, and the remarks; "" without a window."""
     if window is None:
         return ""
     lines = ["The window at each hop, in rows:", table(list(TITLES), rows_of(window)), *remarks(window)]

@@ -46,10 +46,12 @@ COMMANDS = "--compile-commands-dir=${workspaceFolder}"
 class Subject:
     """The network and the board that the files are for.
 
-    `board` and `model` are written as on the command line of a task, which runs in the editor's folder. They
-    are "" if VS Code should ask. `boards` are the boards to choose from. `net` is the network's name in C (""
-    if unknown). `emulator` is the board's emulator: a machine, "native" or None. `scons` says whether the
-    folder has an SConstruct.
+    - `board`, `model`: as on the command line of a task, which runs in the editor's folder ("": VS Code
+      asks).
+    - `boards`: the boards to choose from.
+    - `net`: the network's name in C ("": not known).
+    - `emulator`: the board's emulator: a machine, "native" or None.
+    - `scons`: whether the folder has an SConstruct.
     """
 
     board: str
@@ -66,7 +68,7 @@ class Subject:
 
     @property
     def folder(self) -> str:
-        """The folder of a build's results."""
+        """The folder for a build's results."""
         board = PurePath(self.board).stem if self.board.endswith(".toml") else self.board
         return f"build/vscode/{_input(board, INPUT_BOARD)}/{self.net or 'network'}"
 
@@ -153,7 +155,7 @@ def configurations(subject: Subject) -> list[dict[str, Any]]:
         "preLaunchCommands": [f"source {net}_sources.gdb"],
         "runToEntryPoint": "main",
     }
-    if subject.emulator is not None:  # it has loaded the image, and supports no commands of a probe
+    if subject.emulator is not None:  # QEMU has loaded the image, and supports no commands of a probe
         entry["overrideLaunchCommands"] = ["set confirm off"]
         entry["overrideResetCommands"] = ["monitor system_reset"]
     return [entry]

@@ -21,7 +21,7 @@ INDENT = "    "  # for files without any indentation
 
 
 class DamagedError(ValueError):
-    """The text is not JSON with comments; the error is at `line` and `column` (from 1)."""
+    """A text is not JSON with comments; the error is at `line` and `column` (from 1)."""
 
     def __init__(self, text: str, at: int, what: str) -> None:
         super().__init__(what)
@@ -35,9 +35,11 @@ def place(text: str, at: int) -> tuple[int, int]:
 
 @dataclass
 class Node:
-    """A value at text positions [start, end). Objects have members, arrays have items.
+    """A value at text positions [start, end).
 
-    `value` is the parsed value. `comma` says whether a comma follows the last member or item.
+    - `value`: the parsed value.
+    - `members`: an object's members; `items`: an array's items.
+    - `comma`: whether a comma follows the last member or item.
     """
 
     start: int
@@ -82,7 +84,10 @@ class Document:
     # ---- writing ---------------------------------------------------------------------------------
 
     def _add(self, node: Node, prefix: str, value: Any) -> None:
-        """Writes a member or item after the last one, and after the comments that follow it."""
+        """Writes a member or an item after the last one of `node`, and after the comments that follow it.
+
+        `prefix` is the key of a member ("": it is an item).
+        """
         inner, text = node.inner, self.text
         outer = self._indent_at(node.start)
         indent = self._indent_at(inner[0].start) if inner else ""
@@ -101,7 +106,7 @@ class Document:
         self.root = self._parsed()
 
     def _indent_at(self, at: int) -> str:
-        """Returns the blanks at the beginning of the line with this position."""
+        """Returns the blanks at the beginning of the line that has the position `at`."""
         line = self.text[self.text.rfind("\n", 0, at) + 1 : at]
         return line[: len(line) - len(line.lstrip())]
 
@@ -128,7 +133,7 @@ class Document:
 
     def _skip(self, at: int) -> int:
         match = _BLANK.match(self.text, at)
-        assert match is not None  # it may be empty
+        assert match is not None  # the pattern also matches ""
         return match.end()
 
     def _value(self, at: int, depth: int) -> Node:
@@ -185,10 +190,11 @@ FOLDER = ".vscode"
 
 @dataclass
 class Merged:
-    """The result of a merge. `files` has the changed files by name.
+    """The result of a merge.
 
-    `added` has the entries that were added. `kept` has the entries that differ from ours and stay as they
-    were.
+    - `files`: the changed files by name.
+    - `added`: the entries that were added.
+    - `kept`: the entries that differ from ours and stay as they were.
     """
 
     files: dict[str, bytes] = field(default_factory=dict)
@@ -204,16 +210,16 @@ class _File:
         self.document = _read(self.path)
 
     def need(self, key: str, value: Any) -> bool:
-        """Adds a key if the file has none. Returns whether it already had one."""
+        """Adds a key with its value if the file does not have the key. Returns whether the file had it."""
         if key in self.document.root.members:
             return True
         self.document.set_member((), key, value)
         return False
 
     def add_entries(self, key: str, label: str, items: Sequence[dict[str, Any]]) -> None:
-        """Adds entries to the array under `key`.
+        """Adds those of `items` to the array under `key` that it does not have yet.
 
-        Omits an entry if one there has the same value for `label`.
+        An item is there already if an entry of the array has the same value under the key `label`.
         """
         if not items:
             return
@@ -258,9 +264,9 @@ def _read(path: Path) -> Document:
 
 
 def merged(folder: Path, subject: entries.Subject) -> Merged:
-    """Adds the entries for `subject` to the files of `folder`, in memory.
+    """Returns the files of `folder` with the entries for `subject`. It writes nothing.
 
-    Raises UsageError for an unreadable file.
+    Raises UsageError if a file cannot be read.
     """
     result = Merged()
     for name, fill in _FILES.items():
@@ -273,7 +279,7 @@ def merged(folder: Path, subject: entries.Subject) -> Merged:
 
 
 def places(folder: Path, files: Mapping[str, bytes]) -> dict[Path, dict[str, bytes]]:
-    """Returns the files by folder and name. If a file is a link, the result names the link's target."""
+    """Returns the files to write: folder -> name -> content. Symbolic links are replaced by their targets."""
     by_folder: dict[Path, dict[str, bytes]] = {}
     for name, data in files.items():
         path = folder / FOLDER / name

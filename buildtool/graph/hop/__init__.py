@@ -1,6 +1,7 @@
-"""A network that runs on a moving window: what it keeps of the last window, and what it computes anew.
+"""Rewrites a network that runs on a sliding window, so that a run computes only what the last run did not.
 
-At each hop the window moves by some rows, which are moments. Most rows of most tensors then have the values
-that they had before, further down. The rewrite makes a network with state of it: its input is the new rows,
-rings hold the rows that are read again, and its operators compute the other rows.
+A window holds the last rows of a signal, one row for each moment in time. A hop moves the window forward by
+some rows, and the network runs once per hop. Most rows of most tensors then have values that the last run
+had, too, some rows further down. The rewrite makes a network with state: its input is the new rows, rings
+keep the rows that later runs read again, and its operators compute the other rows.
 """

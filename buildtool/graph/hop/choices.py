@@ -1,9 +1,11 @@
-"""What may be kept from hop to hop: choices from the least work to the least memory.
+"""Choices of what a network on a sliding window keeps from hop to hop, from least work to least memory.
 
-Keeping rows costs memory, and computing them anew costs work. From the choice that keeps all rows that are
-read again, rows are given up step by step, those first that add the least work for each byte that they free.
-Choices that were compared on the way count, too.
-A tensor may keep the rows that each span of reads needs, or only those near the window's end, or none.
+Keeping rows costs memory, and computing them again costs work. The search begins with the choice that keeps
+every row that is read again. Step by step it gives up rows: those first that add the least work for each byte
+that they free. All choices that a step compares are candidates for the result.
+
+The rows of a tensor that are read again form spans of neighbouring rows. A ring keeps all rows from the first
+row of a span on. So a tensor keeps all of its spans, or only the last ones, or none.
 """
 
 from __future__ import annotations
@@ -22,24 +24,32 @@ MOST_STEPS = 400
 
 @dataclass(frozen=True)
 class _Levels:
-    """How many spans each tensor keeps, the last ones first, and which poolings keep no sums."""
+    """A choice of what is kept.
+
+    `spans`: how many spans of a tensor are kept, counted from the last one. A tensor that is missing keeps
+    all.
+    `without_sums`: positions of the poolings that keep no sums.
+    """
 
     spans: Mapping[int, int] = field(default_factory=dict)
     without_sums: frozenset[int] = frozenset()
 
     def choose(self, t: int, wanted: Spans) -> int | None:
-        """The first row that is kept of a tensor (see `needs.Choose`)."""
+        """Returns the first row that tensor `t` keeps, None if it keeps none (see `needs.Choose`)."""
         count = self.spans.get(t, len(wanted))
         return wanted[-min(count, len(wanted))][0] if count else None
 
     def needs(self, analysis: Analysis) -> Needs:
-        """What a hop computes and keeps with this choice."""
+        """Returns what a hop computes and keeps with this choice."""
         return find_needs(analysis, self.choose, lambda position: position not in self.without_sums)
 
     def lower(self, needs: Needs) -> Iterator[tuple[int, _Levels]]:
         """Yields (key, choice) for every choice that keeps less of one tensor or pooling.
 
-        The rows of other tensors that are then read again are kept, or are computed anew as well.
+        The key is unique: t for a tensor, -1 - position for a pooling. Each of them comes twice. If less is
+        kept, further rows of other tensors are read again. In the first choice, tensors that keep no rows now
+        may keep these rows; in the second one, they still keep none. `needs`: what a hop needs with the
+        present choice.
         """
         none = {t: 0 for t in needs.analysis.moments if t not in needs.kept}
         for spans in (self.spans, {**none, **self.spans}):
@@ -57,10 +67,15 @@ def keep_all(analysis: Analysis) -> Needs:
 
 
 def choices(analysis: Analysis) -> list[Needs]:
-    """Returns choices of what is kept, each with more work and less memory than the one before."""
+    """Returns the Pareto front of work and memory: the choices that no other choice beats in both.
+
+    They are in ascending order of work.
+    """
     levels = _Levels()
     needs = levels.needs(analysis)
-    nothing = _Levels(dict.fromkeys(analysis.moments, 0), frozenset(needs.sums))  # but the input's rows
+    nothing = _Levels(
+        dict.fromkeys(analysis.moments, 0), frozenset(needs.sums)
+    )  # the input's rows are always kept
     found = [needs, nothing.needs(analysis)]
     for _ in range(MOST_STEPS):
         tried = [(key, lower, lower.needs(analysis)) for key, lower in levels.lower(needs)]
@@ -73,9 +88,9 @@ def choices(analysis: Analysis) -> list[Needs]:
 
 
 def _cheapest(tried: Sequence[tuple[int, _Levels, Needs]], needs: Needs) -> tuple[_Levels, Needs] | None:
-    """The choice that keeps less and adds the least work for each byte that it frees.
+    """Returns the choice among `tried` that adds the least work for each byte that it frees.
 
-    None if no choice frees any bytes.
+    Both are compared to `needs`. Returns None if no choice frees any bytes.
     """
     best, least = None, (math.inf, 0)
     for key, lower, after in tried:

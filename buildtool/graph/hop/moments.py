@@ -1,10 +1,12 @@
-"""Which tensors of a network have moments as rows, and which of their rows move from window to window.
+"""Finds the tensors that have moments (steps in time), and the rows whose values move with the window.
 
-Every such tensor becomes an image of shape (1, rows, width, channels) with one row for each moment, whichever
-of its dimensions has the moments: operators along the columns of one row are turned.
+Every such tensor is treated as an image of shape (1, rows, width, channels) with one row for each moment,
+whichever of its dimensions counts the moments. If an operator's images have one row, whose columns are the
+moments, it runs with rows and columns exchanged.
 
-A row depends on the window's edges if any tap of its receptive field, however deep, lies in the padding. The
-other rows move: if the window moves by `shift` rows of this tensor, row r + shift becomes row r.
+A row depends on the window's edges if any tap of its receptive field, through all layers, lies in the
+padding. The other rows move: if the window moves by `shift` rows of this tensor, the values of row r + shift
+are afterwards those of row r.
 """
 
 from __future__ import annotations
@@ -42,10 +44,13 @@ MAXIMA = (OpKind.REDUCE_MAX, OpKind.MAX_POOL_2D)
 
 
 class Moments(NamedTuple):
-    """A tensor that has moments in dimension `dim`, as an image of (1, rows, width, channels).
+    """How a tensor with moments is treated as an image of (1, rows, width, channels).
 
-    `inner`: the number of dimensions after `dim`. `top` rows see the window's beginning, and `bottom` rows
-    its end. `shift`: rows that the window moves.
+    `dim`: the tensor's dimension that counts the moments.
+    `inner`: the number of dimensions after `dim`.
+    `top`: how many rows, the first ones, depend on where the window begins.
+    `bottom`: how many rows, the last ones, depend on where the window ends.
+    `shift`: the rows by which the window moves at a hop.
     """
 
     rows: int
@@ -59,9 +64,9 @@ class Moments(NamedTuple):
 
     @property
     def kept_end(self) -> int:
-        """One past the last row that had the same values `shift` rows further down in the last window.
+        """One past the last row whose values the previous window had, too, `shift` rows further down.
 
-        The first such row is `top`. No row had them if this is at most `top`.
+        The first such row is `top`. If this number is `top`, there is no such row.
         """
         return max(self.top, self.rows - self.bottom - self.shift)
 
@@ -71,11 +76,11 @@ class Moments(NamedTuple):
         return self.rows, self.width, self.channels
 
     def of_rows(self, count: int) -> tuple[int, int, int, int]:
-        """The shape of `count` rows as an image."""
+        """Returns the shape of the tensor's image if it had `count` rows."""
         return 1, count, self.width, self.channels
 
     def dimension(self, d: int) -> int:
-        """The image's dimension for dimension `d` of the tensor."""
+        """Returns the image's dimension that dimension `d` of the tensor becomes."""
         if d == self.dim:
             return 1
         if d < self.dim:
@@ -84,19 +89,22 @@ class Moments(NamedTuple):
 
 
 class Work(enum.Enum):
-    """How an operator works on moments."""
+    """How an operator uses the moments (steps in time) of its inputs. A row of a tensor is one moment."""
 
-    ROWS = "rows"  # makes each row from a window of rows
-    SAME = "same"  # its output is the input, with another shape
-    MOVED = "moved"  # its output is some rows of the input
-    PICKS = "picks"  # takes single rows, which are then no moments any more
+    ROWS = "rows"  # computes each output row from some input rows
+    SAME = "same"  # the output has the input's bytes in another shape
+    MOVED = "moved"  # the output is some of the input's rows
+    PICKS = "picks"  # takes one row; the output has no moments
     POOLS = "pools"  # sums or maxima over all rows and columns
-    WHOLE = "whole"  # reads all rows, and its output has no moments
-    NONE = "none"  # reads no moments
+    WHOLE = "whole"  # reads all rows; the output has no moments
+    NONE = "none"  # its inputs have no moments
 
 
 class Reach(NamedTuple):
-    """Row q of the output reads rows [q * stride - pad, q * stride - pad + extent) of the input."""
+    """Which input rows an operator reads for its output rows.
+
+    Row q of the output reads rows [q * stride - pad, q * stride - pad + extent) of the input.
+    """
 
     extent: int = 1
     stride: int = 1
@@ -104,7 +112,10 @@ class Reach(NamedTuple):
 
 
 class Role(NamedTuple):
-    """What an operator does with moments. `why`: why it runs on the whole window."""
+    """What an operator does with moments, and which rows it reads for its output rows.
+
+    `why`: the reason why it runs on the whole window, if it does.
+    """
 
     work: Work
     reach: Reach = Reach()
@@ -113,7 +124,10 @@ class Role(NamedTuple):
 
 @dataclass(frozen=True)
 class Analysis:
-    """The tensors with moments, and the roles of the operators, in their order."""
+    """Which tensors of a network have moments, by number, and each operator's role, in the operators' order.
+
+    `hop`: the rows by which the window moves.
+    """
 
     graph: Graph
     hop: int
@@ -123,10 +137,11 @@ class Analysis:
 
 
 def analyse(graph: Graph, hop: int) -> Analysis:
-    """Returns what moves in a network if its window moves by `hop` rows.
+    """Analyses a network whose window moves by `hop` rows.
 
-    Raises UsageError for a hop that the network cannot have, and UnsupportedError for a network that cannot
-    run on a moving window.
+    Raises UsageError if the window has fewer rows, or if an operator's windows would not move by a whole
+    number of rows. Raises UnsupportedError for a network with states, with several inputs or without a window
+    as input.
     """
     _check_network(graph)
     first = _find_first(graph)
@@ -140,11 +155,13 @@ def analyse(graph: Graph, hop: int) -> Analysis:
     if hop > rows:
         text = f"the window has {rows:,} rows, and cannot move by {hop:,}"
         raise UsageError(text, option="hop", hint=suggest(hop=rows))
-    joined: set[int] = set()  # all moments, with another shape
+    joined: set[int] = set()  # tensors with all moments, in a shape that has no dimension for them
     moments = {first: Moments(*image, dim, len(shape) - 1 - dim, shift=hop)}
     roles: list[Role] = []
     for op in graph.ops:
-        if first in op.outputs or (op.kind in ALIAS_KINDS and op.outputs[0] in _before(graph, first)):
+        if first in op.outputs or (
+            op.kind in ALIAS_KINDS and op.outputs[0] in _find_input_aliases(graph, first)
+        ):
             roles.append(Role(Work.NONE))
             continue
         role, outputs = _role(graph, op, moments)
@@ -154,7 +171,7 @@ def analyse(graph: Graph, hop: int) -> Analysis:
             joined.update(op.outputs)
         roles.append(role)
         for t, one in outputs.items():
-            moments[t] = _spans(op, role, moments, one, hop)
+            moments[t] = _find_edges(op, role, moments, one, hop)
     return Analysis(graph, hop, first, moments, tuple(roles))
 
 
@@ -170,8 +187,8 @@ def _check_network(graph: Graph) -> None:
         raise UnsupportedError(text, hint=suggest(hop=None))
 
 
-def _before(graph: Graph, first: int) -> set[int]:
-    """The tensors between the network's input and `first`, both included."""
+def _find_input_aliases(graph: Graph, first: int) -> set[int]:
+    """Returns the network's input, the tensor `first`, and the aliases between them."""
     makers, chain = graph.producers(), {first}
     while first in makers:
         first = graph.ops[makers[first]].inputs[0]
@@ -180,7 +197,7 @@ def _before(graph: Graph, first: int) -> set[int]:
 
 
 def _find_first(graph: Graph) -> int:
-    """The input, or the alias of it that the first operators with code read."""
+    """Returns the network's input or, if only aliases read it, the last alias before operators with code."""
     t = graph.inputs[0]
     while True:
         readers = graph.consumers().get(t, ())
@@ -190,7 +207,11 @@ def _find_first(graph: Graph) -> int:
 
 
 def _image_of(shape: Sequence[int], rows: int, dim: int | None = None) -> tuple[int, int, int] | None:
-    """Returns (rows, width, channels) of a tensor with moments in `dim`, or None if it is no such image."""
+    """Returns (rows, width, channels) of a tensor of shape `shape` as an image with `rows` moments.
+
+    `dim` is the dimension of the moments, by default the first one of more than one element. Returns None if
+    the tensor is not such an image.
+    """
     if dim is None:
         dim = next((d for d, n in enumerate(shape) if n > 1 or rows == 1), 0)
     if dim >= len(shape) or shape[dim] != rows or math.prod(shape[:dim]) != 1 or len(shape) - dim > 3:
@@ -202,19 +223,22 @@ def _image_of(shape: Sequence[int], rows: int, dim: int | None = None) -> tuple[
     return rows, width, channels
 
 
-_Outputs = dict[int, Moments]  # without spans
-_WHOLE: _Outputs = {}
+_Outputs = dict[int, Moments]  # outputs with moments; `top`, `bottom` and `shift` are not set
+_NO_OUTPUTS: _Outputs = {}
 
 
 def _role(graph: Graph, op: Op, moments: Mapping[int, Moments]) -> tuple[Role, _Outputs]:
-    """Returns an operator's role, and its outputs with moments."""
+    """Returns an operator's role, and the layout of those outputs that have moments.
+
+    `top`, `bottom` and `shift` of these layouts are not set yet (see `_find_edges`).
+    """
     timed = [t for t in op.inputs if t in moments]
     if not timed:
-        return Role(Work.NONE), _WHOLE
-    of = moments[timed[0]]
-    if any(moments[t].shift != of.shift for t in timed):
+        return Role(Work.NONE), _NO_OUTPUTS
+    layout = moments[timed[0]]
+    if any(moments[t].shift != layout.shift for t in timed):
         why = "the rows of its operands are not equally far apart in time"
-        return Role(Work.WHOLE, why=why), _WHOLE
+        return Role(Work.WHOLE, why=why), _NO_OUTPUTS
     find = _RULES.get(op.kind)
     if find is None and op.kind in SLIDING_KINDS:
         find = _slide
@@ -222,14 +246,14 @@ def _role(graph: Graph, op: Op, moments: Mapping[int, Moments]) -> tuple[Role, _
         find = _reshape
     elif find is None and (op.kind in PIXEL_KINDS or isinstance(op.attrs, WidenedAttrs | ShuffleAttrs)):
         find = _by_pixel
-    result = find(graph, op, of, moments) if find else None
+    result = find(graph, op, layout, moments) if find else None
     if result is None:
-        return Role(Work.WHOLE, why=_why(op)), _WHOLE
+        return Role(Work.WHOLE, why=_why(op)), _NO_OUTPUTS
     return result
 
 
 def _why(op: Op) -> str:
-    """Why an operator runs on the whole window; "" for one that runs no code."""
+    """Returns the reason why an operator runs on the whole window; "" if it runs no code."""
     if op.kind in ALIAS_KINDS:
         return ""
     if op.kind is OpKind.FULLY_CONNECTED:
@@ -243,7 +267,11 @@ _Result = tuple[Role, _Outputs] | None
 
 
 def _make_outputs(graph: Graph, op: Op, dim: int, rows: int | None = None) -> _Outputs | None:
-    """Returns the outputs with moments in `dim`; None if one of them is no such image."""
+    """Returns the layout of the outputs, whose dimension `dim` counts the moments.
+
+    Returns None if an output cannot be treated as an image of `rows` rows (default: the size of that
+    dimension).
+    """
     outputs = {}
     for t in op.outputs:
         shape = graph.tensors[t].shape
@@ -257,24 +285,24 @@ def _make_outputs(graph: Graph, op: Op, dim: int, rows: int | None = None) -> _O
 _SAME_ROW = Reach()
 
 
-def _same_dim(graph: Graph, op: Op, of: Moments, reach: Reach = _SAME_ROW) -> _Result:
-    outputs = _make_outputs(graph, op, of.dim)
+def _same_dim(graph: Graph, op: Op, layout: Moments, reach: Reach = _SAME_ROW) -> _Result:
+    outputs = _make_outputs(graph, op, layout.dim)
     return None if outputs is None else (Role(Work.ROWS, reach), outputs)
 
 
-def _slide(graph: Graph, op: Op, of: Moments, moments: Mapping[int, Moments]) -> _Result:
-    """The role of an operator with windows."""
+def _slide(graph: Graph, op: Op, layout: Moments, moments: Mapping[int, Moments]) -> _Result:
+    """Returns the role of an operator whose windows slide over rows; None if it runs on the whole window."""
     shapes = [graph.tensors[t].shape for t in (op.inputs[0], op.outputs[0])]
-    if any(len(shape) != 4 for shape in shapes) or of.dim not in (1, 2) or op.inputs[0] not in moments:
+    if any(len(shape) != 4 for shape in shapes) or layout.dim not in (1, 2) or op.inputs[0] not in moments:
         return None
-    along = of.dim - 1
+    along = layout.dim - 1
     attrs = op.attrs
     if isinstance(attrs, BlockAttrs):
-        return _same_dim(graph, op, of, Reach(attrs.block, attrs.block)) if of.dim == 1 else None
+        return _same_dim(graph, op, layout, Reach(attrs.block, attrs.block)) if layout.dim == 1 else None
     if isinstance(attrs, PoolAttrs) and _pools_all(attrs, shapes):
         if isinstance(attrs, AsUint8) or (op.kind in MAXIMA and attrs.activation != "NONE"):
             return None
-        return Role(Work.POOLS), _WHOLE
+        return Role(Work.POOLS), _NO_OUTPUTS
     assert isinstance(attrs, ConvAttrs | PoolAttrs)
     if is_cropped(attrs):
         return None
@@ -283,33 +311,41 @@ def _slide(graph: Graph, op: Op, of: Moments, moments: Mapping[int, Moments]) ->
     pad = (attrs.pad.top, attrs.pad.left)[along]
     if along and shapes[1][1] != 1:
         return None
-    return _same_dim(graph, op, of, Reach(dilated_extent(kernel[along], dilation), attrs.stride[along], pad))
+    return _same_dim(
+        graph, op, layout, Reach(dilated_extent(kernel[along], dilation), attrs.stride[along], pad)
+    )
 
 
 def _pools_all(attrs: PoolAttrs, shapes: Sequence[Sequence[int]]) -> bool:
-    """Whether a pooling's only window is the whole input."""
+    """Whether a pooling has a single window, which covers the whole input.
+
+    `shapes` are those of the input and the output.
+    """
     no_pad = not any((attrs.pad.top, attrs.pad.bottom, attrs.pad.left, attrs.pad.right))
     return no_pad and attrs.kernel == tuple(shapes[0][1:3]) and tuple(shapes[1][1:3]) == (1, 1)
 
 
-def _reshape(graph: Graph, op: Op, of: Moments, _moments: Mapping[int, Moments]) -> _Result:
+def _reshape(graph: Graph, op: Op, layout: Moments, _moments: Mapping[int, Moments]) -> _Result:
     if op.kind in (OpKind.VIEW, OpKind.JOINED):
         return None
     shape = graph.tensors[op.outputs[0]].shape
-    image = _image_of(shape, of.rows)
+    image = _image_of(shape, layout.rows)
     if image is None:
         return None
-    dim = next(d for d, n in enumerate(shape) if n > 1 or of.rows == 1)
-    is_same = image == of.image
+    dim = next(d for d, n in enumerate(shape) if n > 1 or layout.rows == 1)
+    is_same = image == layout.image
     return Role(Work.SAME if is_same else Work.ROWS), {
         op.outputs[0]: Moments(*image, dim, len(shape) - 1 - dim)
     }
 
 
-def _by_pixel(graph: Graph, op: Op, of: Moments, moments: Mapping[int, Moments]) -> _Result:
-    """The role of an operator whose output depends on the inputs at the same place."""
+def _by_pixel(graph: Graph, op: Op, layout: Moments, moments: Mapping[int, Moments]) -> _Result:
+    """Returns the role of an operator that computes each pixel from the inputs' pixels at the same place.
+
+    Returns None if it runs on the whole window.
+    """
     rank = len(graph.tensors[op.outputs[0]].shape)
-    if op.kind not in ELEMENT_KINDS and of.dim >= rank - 1:
+    if op.kind not in ELEMENT_KINDS and layout.dim >= rank - 1:
         return None  # the moments are the channels
     pairs = broadcasts(op)
     for t in op.inputs:
@@ -319,92 +355,98 @@ def _by_pixel(graph: Graph, op: Op, of: Moments, moments: Mapping[int, Moments])
         if not tensor.is_constant:
             other = moments.get(t)
             narrower = isinstance(op.attrs, WidenedAttrs) or pairs
-            if other is None or other.rows != of.rows or other.dim != of.dim:
+            if other is None or other.rows != layout.rows or other.dim != layout.dim:
                 return None
-            if not narrower and other.image != of.image:
+            if not narrower and other.image != layout.image:
                 return None
         elif pairs and tensor.elements > 1:
-            place = of.dim - (rank - len(tensor.shape))
+            place = layout.dim - (rank - len(tensor.shape))
             if place >= 0 and tensor.shape[place] != 1:
-                return None  # a constant for each moment
-    return _same_dim(graph, op, of)
+                return None  # the constant has an element for each moment
+    return _same_dim(graph, op, layout)
 
 
 def broadcasts(op: Op) -> bool:
-    """Whether an operator's constants of several elements are operands that broadcast."""
+    """Whether the operator's constants of several elements are operands that it broadcasts."""
     return op.kind in (*PAIR_KINDS, OpKind.PRELU) and not isinstance(op.attrs, WidenedAttrs)
 
 
-def _dense(graph: Graph, op: Op, of: Moments, _moments: Mapping[int, Moments]) -> _Result:
-    """The role of a dense layer: of the channels of each pixel, or of the whole window."""
+def _dense(graph: Graph, op: Op, layout: Moments, _moments: Mapping[int, Moments]) -> _Result:
+    """Returns the role of a dense layer that computes each moment from its own channels; None for others.
+
+    `layout`: that of the layer's input.
+    """
     shape, (cout, inputs) = (graph.tensors[t].shape for t in op.inputs[:2])
-    if inputs != shape[-1] or of.dim >= len(shape) - 1 or not isinstance(op.attrs, FullyConnectedAttrs):
+    if inputs != shape[-1] or layout.dim >= len(shape) - 1 or not isinstance(op.attrs, FullyConnectedAttrs):
         return None
     out = graph.tensors[op.outputs[0]].shape
     if len(out) == len(shape):
-        return _same_dim(graph, op, of)
-    if out != (of.rows, cout) or of.width != 1:
+        return _same_dim(graph, op, layout)
+    if out != (layout.rows, cout) or layout.width != 1:
         return None
-    return Role(Work.ROWS), {op.outputs[0]: Moments(of.rows, 1, cout, 0, 1)}
+    return Role(Work.ROWS), {op.outputs[0]: Moments(layout.rows, 1, cout, 0, 1)}
 
 
-def _join(graph: Graph, op: Op, of: Moments, moments: Mapping[int, Moments]) -> _Result:
+def _join(graph: Graph, op: Op, layout: Moments, moments: Mapping[int, Moments]) -> _Result:
     assert isinstance(op.attrs, AxisAttrs)
     every = [moments.get(t) for t in op.inputs]
-    fits = all(one is not None and (one.rows, one.dim) == (of.rows, of.dim) for one in every)
-    return _same_dim(graph, op, of) if fits and op.attrs.axis > of.dim else None
+    fits = all(one is not None and (one.rows, one.dim) == (layout.rows, layout.dim) for one in every)
+    return _same_dim(graph, op, layout) if fits and op.attrs.axis > layout.dim else None
 
 
-def _split(graph: Graph, op: Op, of: Moments, _moments: Mapping[int, Moments]) -> _Result:
+def _split(graph: Graph, op: Op, layout: Moments, _moments: Mapping[int, Moments]) -> _Result:
     assert isinstance(op.attrs, AxisAttrs)
-    return _same_dim(graph, op, of) if op.attrs.axis > of.dim else None
+    return _same_dim(graph, op, layout) if op.attrs.axis > layout.dim else None
 
 
-def _slice(graph: Graph, op: Op, of: Moments, _moments: Mapping[int, Moments]) -> _Result:
-    """The role of a slice: of each row, or of some of the rows."""
+def _slice(graph: Graph, op: Op, layout: Moments, _moments: Mapping[int, Moments]) -> _Result:
+    """Returns the role of a slice: it shortens each row, takes some of the rows, or takes one row.
+
+    Returns None for other slices.
+    """
     attrs, shape, out = op.attrs, graph.tensors[op.inputs[0]].shape, graph.tensors[op.outputs[0]].shape
     assert isinstance(attrs, SliceAttrs)
-    begin, stride, extent = attrs.begin[of.dim], attrs.stride[of.dim], attrs.extent[of.dim]
-    rest = [d for d in range(len(shape)) if d != of.dim]
+    begin, stride, extent = attrs.begin[layout.dim], attrs.stride[layout.dim], attrs.extent[layout.dim]
+    rest = [d for d in range(len(shape)) if d != layout.dim]
     others = all(attrs.extent[d] == shape[d] for d in rest) and all(attrs.stride[d] == 1 for d in rest)
-    if extent == of.rows and stride == 1:
-        return _same_dim(graph, op, of) if len(out) == len(shape) else None
+    if extent == layout.rows and stride == 1:
+        return _same_dim(graph, op, layout) if len(out) == len(shape) else None
     if not others:
         return None
     if extent == 1:
-        return Role(Work.PICKS, Reach(1, 1, -begin)), _WHOLE
-    outputs = _make_outputs(graph, op, of.dim)
+        return Role(Work.PICKS, Reach(1, 1, -begin)), _NO_OUTPUTS
+    outputs = _make_outputs(graph, op, layout.dim)
     if stride != 1 or outputs is None or len(out) != len(shape):
         return None
     return Role(Work.MOVED, Reach(1, 1, -begin)), outputs
 
 
-def _gather(graph: Graph, op: Op, of: Moments, _moments: Mapping[int, Moments]) -> _Result:
+def _gather(graph: Graph, op: Op, layout: Moments, _moments: Mapping[int, Moments]) -> _Result:
     attrs = op.attrs
     assert isinstance(attrs, GatherAttrs)
-    if len(attrs.indices) != 1 or attrs.axis != of.dim:
+    if len(attrs.indices) != 1 or attrs.axis != layout.dim:
         return None
-    return Role(Work.PICKS, Reach(1, 1, -attrs.indices[0])), _WHOLE
+    return Role(Work.PICKS, Reach(1, 1, -attrs.indices[0])), _NO_OUTPUTS
 
 
-def _pad(graph: Graph, op: Op, of: Moments, _moments: Mapping[int, Moments]) -> _Result:
+def _pad(graph: Graph, op: Op, layout: Moments, _moments: Mapping[int, Moments]) -> _Result:
     attrs = op.attrs
     assert isinstance(attrs, PadAttrs)
-    if attrs.mode is not PadMode.CONSTANT or any(map(any, attrs.paddings[: of.dim])):
+    if attrs.mode is not PadMode.CONSTANT or any(map(any, attrs.paddings[: layout.dim])):
         return None
-    return _same_dim(graph, op, of, Reach(1, 1, attrs.paddings[of.dim][0]))
+    return _same_dim(graph, op, layout, Reach(1, 1, attrs.paddings[layout.dim][0]))
 
 
-def _reduce(graph: Graph, op: Op, of: Moments, _moments: Mapping[int, Moments]) -> _Result:
-    """The role of a reduction over all moments."""
+def _reduce(graph: Graph, op: Op, layout: Moments, _moments: Mapping[int, Moments]) -> _Result:
+    """Returns the role of a reduction over all moments, None for other reductions."""
     attrs, rank = op.attrs, len(graph.tensors[op.inputs[0]].shape)
     assert isinstance(attrs, MeanAttrs)
-    if of.dim not in attrs.axes or op.kind not in (*_SUMS, *MAXIMA) or of.dim >= rank - 1:
+    if layout.dim not in attrs.axes or op.kind not in (*_SUMS, *MAXIMA) or layout.dim >= rank - 1:
         return None
-    inner = set(range(of.dim + 1, rank - 1))
+    inner = set(range(layout.dim + 1, rank - 1))
     if rank - 1 in attrs.axes or (inner and not inner <= set(attrs.axes)):
         return None
-    return Role(Work.POOLS), _WHOLE
+    return Role(Work.POOLS), _NO_OUTPUTS
 
 
 _RULES = {
@@ -421,10 +463,12 @@ _RULES = {
 }
 
 
-def _spans(op: Op, role: Role, moments: Mapping[int, Moments], out: Moments, hop: int) -> Moments:
-    """Returns an output with the rows that see the window's edges, and its shift.
+def _find_edges(op: Op, role: Role, moments: Mapping[int, Moments], out: Moments, hop: int) -> Moments:
+    """Returns the layout `out` of an output with its `top`, `bottom` and `shift`.
 
-    Raises UsageError if the operator's windows do not move by a whole number of rows.
+    They follow from those of the operator's inputs (`moments`) and from the rows that it reads. Raises
+    UsageError if the operator's windows would not move by a whole number of rows. `hop`: the rows by which
+    the network's window moves.
     """
     sources = [moments[t] for t in op.inputs if t in moments]
     extent, stride, pad = role.reach

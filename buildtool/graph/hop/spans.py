@@ -7,7 +7,7 @@ Spans = tuple[Span, ...]
 
 
 def union(spans: Iterable[Span]) -> Spans:
-    """Joins spans that touch or overlap. Empty spans are left out."""
+    """Returns the spans in ascending order; joins those that touch or overlap, and drops empty ones."""
     joined: list[Span] = []
     for low, high in sorted(span for span in spans if span[0] < span[1]):
         if joined and low <= joined[-1][1]:

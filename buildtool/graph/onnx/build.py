@@ -35,7 +35,7 @@ def _label(name: str) -> str:
 
 
 class Builder:
-    """The graph that is being built. `index` is the number in the file of the operator that is being read."""
+    """The graph while it is built. `index`: the number of the file's operator that is being read."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -122,8 +122,9 @@ class Builder:
     ) -> ActivationValue:
         """Adds an operator that moves or picks elements of `x`. Returns its result.
 
-        The result has the shape `shape` in the file. `tensor` is `x` with its dimensions in `order` in
-        memory. The result's dimensions have the same order in memory.
+        `shape` is the result's shape in the file. `tensor` is `x` with its dimensions in the order `order` in
+        memory: dimension i is the file's dimension order[i]. The result's dimensions have the same order in
+        memory.
         """
         memory, layout = place_in_memory(shape, order)
         result = self.make(kind, [tensor], name, memory, x.quant, attrs)
@@ -132,9 +133,10 @@ class Builder:
     def requantize(
         self, x: ActivationValue, quant: Quantization | None, name: str, remember: bool = False
     ) -> ActivationValue:
-        """Returns `x` in the quantisation `quant`. With `remember`, `before_rounding` can go back to `x`.
+        """Returns `x` in the quantisation `quant`.
 
-        It cannot go back if `quant` saturates values of `x` by more than one step.
+        With `remember`, `before_rounding` later returns `x` for the result, unless `quant` saturates values
+        of `x` by more than one step.
         """
         if same_quantization(x.quant, quant):
             return x
@@ -149,7 +151,7 @@ class Builder:
         return ActivationValue(out, x.shape, x.layout, quant)
 
     def dequantize(self, x: ActivationValue) -> ActivationValue:
-        """Returns `x` in float32. Adds a DEQUANTIZE if `x` is int8 and has none."""
+        """Returns `x` in float32. Adds a DEQUANTIZE if `x` is int8 and has not been dequantised yet."""
         if x.is_float:
             return x
         if x.tensor not in self._floats:
@@ -160,7 +162,7 @@ class Builder:
         return replace(x, tensor=self._floats[x.tensor], quant=None)
 
     def before_rounding(self, x: ActivationValue) -> ActivationValue:
-        """Returns the kernel's own result that `requantize` rounded to `x`, or `x` if there is none.
+        """Returns the activation that `requantize` rounded to `x` and remembered, or `x` if there is none.
 
         The result has the layout of `x`. Its values are at least as exact.
         """
@@ -207,20 +209,21 @@ class Builder:
         return self.view(self._transpose(x.tensor, x.layout, layout), memory)
 
     def without_move(self, x: ActivationValue) -> tuple[int, tuple[int, ...]]:
-        """Returns `x` as (tensor, order). Dimension i of the tensor is the file's dimension order[i].
+        """Returns `x` as (tensor, order), without moving elements if possible.
 
-        No element moves, unless a dimension of the file is split in memory. Then `x` is transposed to the
-        file's order.
+        Dimension i of the tensor is the file's dimension order[i]. If a dimension of the file is split in
+        memory, `x` is transposed to the file's order.
         """
         order = order_of(x.shape, x.layout)
         order = tuple(range(len(x.shape))) if order is None else order
         return self.in_file_order(x, order), order
 
     def spread(self, constant: Quantized | Constant, name: str, order: Sequence[int]) -> int:
-        """Adds a constant operand with its dimensions in `order` and returns its number.
+        """Adds a constant operand that broadcasts to an activation. Returns its number.
 
-        The constant may have fewer dimensions than `order`. The missing leading ones count as size 1. The
-        result has no leading dimensions of size 1.
+        Dimension i of the activation is the file's dimension order[i]. If the constant has fewer dimensions
+        in the file than the activation, leading dimensions of size 1 are added. Its dimensions are then put
+        into the same order, and leading ones of size 1 are dropped.
         """
         shape = (1,) * (len(order) - constant.data.ndim) + constant.data.shape
         data = constant.data.reshape(shape).transpose(tuple(order))

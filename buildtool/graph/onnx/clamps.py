@@ -1,4 +1,4 @@
-"""Clamps to a range: fused activations, RELU and similar ones, or MAXIMUM and MINIMUM with constants."""
+"""Emits clamps to a range, as RELU and similar operators, or as MAXIMUM and MINIMUM with constants."""
 
 import math
 from collections.abc import Sequence
@@ -31,21 +31,23 @@ def emit_clamp(
     if quant is None:
         return _clamp_floats(build, x, clamp, name)
     shape = build.tensors[x.tensor].shape
-    one = (1,) * min(1, len(shape))  # the shape of a number beside a tensor of this shape
+    scalar_shape = (1,) * min(1, len(shape))  # of a constant that broadcasts
     activation = scales.activation(clamp, quant)
     if activation is Activation.NONE:
         return build.requantize(x, quant, name)
     if activation in _UNARY:
         out = build.make(_UNARY[activation], [x.tensor], name, shape, quant)
     elif activation is not None:
-        zero = build.constant(f"{name}/zero", np.zeros(one, np.int8), replace(quant, zero_points=(0,)))
+        zero = build.constant(
+            f"{name}/zero", np.zeros(scalar_shape, np.int8), replace(quant, zero_points=(0,))
+        )
         out = build.make(OpKind.ADD, [x.tensor, zero], name, shape, quant, ElementwiseAttrs(activation))
     else:
         low, high = scales.clamp_limits(clamp, quant)
         bounds = [(OpKind.MAXIMUM, low)] if low > -128 else []
         bounds += [(OpKind.MINIMUM, high)] if high < 127 else []
         out = build.requantize(x, quant, f"{name}/uncut").tensor
-        limits = [(kind, np.full(one, bound, np.int8)) for kind, bound in bounds]
+        limits = [(kind, np.full(scalar_shape, bound, np.int8)) for kind, bound in bounds]
         out = _bound(build, out, limits, quant, name)
     return ActivationValue(out, x.shape, x.layout, quant)
 
@@ -53,12 +55,14 @@ def emit_clamp(
 def _clamp_floats(build: Builder, x: ActivationValue, clamp: Clamp, name: str) -> ActivationValue:
     if clamp == NO_CLAMP:
         return x
-    one = (1,) * min(1, len(build.tensors[x.tensor].shape))
+    scalar_shape = (1,) * min(1, len(build.tensors[x.tensor].shape))
     if (kind := _FLOAT_CLAMPS.get(clamp)) is not None:
         out = build.make(kind, [x.tensor], name, build.tensors[x.tensor].shape, None)
     else:
         pairs = zip((OpKind.MAXIMUM, OpKind.MINIMUM), clamp, strict=True)
-        limits = [(kind, np.full(one, bound, np.float32)) for kind, bound in pairs if math.isfinite(bound)]
+        limits = [
+            (kind, np.full(scalar_shape, bound, np.float32)) for kind, bound in pairs if math.isfinite(bound)
+        ]
         out = _bound(build, x.tensor, limits, None, name)
     return replace(x, tensor=out)
 
@@ -66,7 +70,7 @@ def _clamp_floats(build: Builder, x: ActivationValue, clamp: Clamp, name: str) -
 def _bound(
     build: Builder, tensor: int, limits: Sequence[tuple[OpKind, Array]], quant: Quantization | None, name: str
 ) -> int:
-    """Emits a MAXIMUM and a MINIMUM with constants, as `limits` says, and returns the result."""
+    """Emits a MAXIMUM or MINIMUM with a constant for each of `limits`. Returns the result."""
     shape = build.tensors[tensor].shape
     for i, (kind, bound) in enumerate(limits):
         inner = name if i == len(limits) - 1 else f"{name}/half"

@@ -1,4 +1,4 @@
-"""What an operator's rule sees of the file: its operands and their quantisations."""
+"""The file as the function that reads an operator sees it: the operands and their quantisations."""
 
 import contextlib
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -42,14 +42,15 @@ _NEAR = 0.001  # relative difference that TFLite allows between an output's scal
 
 
 class FloatOperand(Exception):
-    """An operator that was read as an integer one has a float32 operand, or no integer form."""
+    """The operator cannot be read as one of integers: an operand is float32, or it has no integer form."""
 
 
 class Context:
-    """The network that is being read: the values known so far by name, and the graph built so far.
+    """The network while it is read: the values known so far, by tensor name, and the graph built so far.
 
     While `floats` is true, the operator that is being read computes in float32: its operands are dequantised,
-    and its result has no quantisation. `read_in_floats(tensor name)` reads a pending operator in this way.
+    and its result has no quantisation. `read_in_floats(tensor name)` reads a pending operator again in this
+    way.
     """
 
     def __init__(
@@ -66,14 +67,14 @@ class Context:
         self.cast_inputs: set[str] = set()  # network inputs whose stored integers a Cast makes floats
 
     def link(self, nodes: tuple[Node, ...]) -> None:
-        """Notes the operators that make and read each tensor."""
+        """Notes which operators write and read each tensor."""
         for node in nodes:
             for name in dict.fromkeys(node.inputs):
                 self.readers.setdefault(name, []).append(node)
             self.makers.update(dict.fromkeys(node.outputs, node))
 
     def value(self, name: str) -> Value:
-        """Returns the value of a tensor name."""
+        """Returns the value of the tensor `name`. Raises ModelError if no earlier operator writes it."""
         if not name:
             raise ModelError("an operand is missing")
         if name not in self.values:
@@ -83,11 +84,11 @@ class Context:
         return self.values[name]
 
     def has_one_reader(self, name: str) -> bool:
-        """Returns whether exactly one operator reads the tensor, and it is not a network output."""
+        """Whether exactly one operator reads the tensor, and the tensor is not a network output."""
         return len(self.readers.get(name, ())) == 1 and name not in self.outputs
 
     def origin(self, name: str, through: Collection[str]) -> Node | None:
-        """Returns the operator that makes a tensor. Skips operators of the kinds `through`.
+        """Returns the operator that writes a tensor. Operators of the kinds `through` are skipped.
 
         Returns None for a network input, and where the operator is more than MOST_AHEAD steps back.
         """
@@ -132,10 +133,10 @@ class Context:
     # ---- operands: activations, weights, or either ---------------------------------------------------
 
     def held(self, node: Node, position: int = 0, *, integers: bool = False) -> ActivationValue:
-        """Returns an operand that is an activation. Emits its operator first if that is pending.
+        """Returns an operand that is an activation. Emits the operator that writes it if that is pending.
 
-        `integers` tells whether `node` also accepts quantised integers that the file does not dequantise.
-        Raises FloatOperand where nothing quantises the operand, unless `node` computes in float32.
+        `integers`: whether `node` also accepts quantised integers that the file does not dequantise. Raises
+        FloatOperand if the operand is not quantised, unless `node` computes in float32.
         """
         name = node.input(position)
         value = self.value(name)
@@ -160,7 +161,7 @@ class Context:
     def operand(self, node: Node, position: int) -> Operand:
         """Returns an operand that is an activation or an int8 constant. A float scalar becomes int8.
 
-        Where `node` computes in float32, all of them are float32.
+        Where `node` computes in float32, the operand is float32.
         """
         name = node.input(position)
         value = self.value(name)
@@ -177,7 +178,7 @@ class Context:
         return self.held(node, position)
 
     def number(self, value: float) -> Quantized | Constant:
-        """Returns a number as an operand: an exact int8 constant, or a float32 one."""
+        """Returns a number as an operand: an exact int8 constant; while `floats` is true, a float32 one."""
         return (
             Constant(np.full((), value, np.float32))
             if self.floats
@@ -187,7 +188,7 @@ class Context:
     def weights(self, node: Node, position: int) -> Quantized | Constant:
         """Returns a filter: an int8 constant with at most one zero point, or floats.
 
-        Refuses an int8 filter where the operator's result or its input is not quantised.
+        Refuses an int8 filter where the operator's result or input is not quantised.
         """
         name = node.input(position)
         value = self.value(name)
@@ -265,7 +266,7 @@ class Context:
     def following(self, name: str, through: Collection[str]) -> Iterator[tuple[str, Node]]:
         """Yields (tensor, operator) for each operator that reads the tensor `name`.
 
-        If such an operator is one of the kinds `through`, also yields the readers of its results.
+        For each reader of the kinds `through`, it also yields the readers of its results, and so on.
         """
         seen, queue = {name}, [name]
         for current in queue:
@@ -279,7 +280,7 @@ class Context:
                     queue += names
 
     def later_quantization(self, name: str) -> Quantization | None:
-        """Returns the quantisation that a later operator gives `name`, or None.
+        """Returns the quantisation that a later QuantizeLinear or DequantizeLinear gives a tensor, or None.
 
         Only operators that commute with quantisation may lie in between.
         """
@@ -289,9 +290,10 @@ class Context:
         return None
 
     def stored_quantization(self, name: str, dtype: str) -> Quantization | None:
-        """Returns the quantisation of an integer network input that only Casts read, or None for others.
+        """Returns the quantisation of an integer network input that only Casts read; None for other inputs.
 
-        The numbers are the stored ones, so its scale is 1.
+        The network computes with the stored numbers, so the scale is 1. `dtype`: the input's type in the
+        file.
         """
         if any(node.kind != "Cast" for node in self.readers.get(name, ())) or name not in self.readers:
             return None
@@ -304,7 +306,7 @@ class Context:
             raise FloatOperand
 
     def is_only_quantized(self, name: str) -> bool:
-        """Returns whether nothing computes on the tensor's floats.
+        """Whether no operator does more with the tensor's floats than to quantise them.
 
         Operators that commute with quantisation may lie between the tensor and each QuantizeLinear.
         """
@@ -336,11 +338,15 @@ class Context:
     ) -> Pending:
         """Returns an operator whose output quantisation is not known yet.
 
-        Its result has the shape `shape` in the file. In memory, it has the shape `memory` and `layout`.
-        An operator with ElementwiseAttrs can fuse an activation. `own` is the output quantisation of a kernel
-        that keeps its input's quantisation. Some other kernels demand a fixed output quantisation. If the
-        output needs another one, a QUANTIZE follows the kernel. After a kernel with a fixed quantisation,
-        `Builder.before_rounding` returns the kernel's own result.
+        `tensors`: the operands.
+        `shape`: the result's shape in the file.
+        `memory` and `layout`: the result's shape, and the order of its elements, in memory.
+        `attrs`: the attributes. If they are ElementwiseAttrs, the operator can fuse an activation.
+        `own`: the output quantisation of a kernel whose output has its input's quantisation; None for others.
+
+        Some other kernels demand a fixed output quantisation. If the result needs another quantisation than
+        the kernel's, a QUANTIZE follows. After a kernel with a fixed quantisation, `Builder.before_rounding`
+        returns the result before this QUANTIZE.
         """
         demanded = DEFS[kind].output
 

@@ -1,4 +1,4 @@
-"""Ends the network of an .onnx file at other outputs."""
+"""Makes an .onnx file whose network ends earlier, with other tensors as outputs."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from buildtool.graph.onnx.file import Proto, parse_model, printable_name
 
 
 def name_as_read(name: str) -> str:
-    """Returns a tensor's whole name as the reader has it, which shortens long ones."""
+    """Returns a tensor's whole name in the form in which the reader shows it: long names are shortened."""
     return printable_name(name)
 
 
@@ -17,10 +17,10 @@ def made_tensors(data: bytes) -> list[str]:
 
 
 def end_at(data: bytes, names: Sequence[str]) -> bytes:
-    """Returns the file with the tensors `names` as its outputs; `made_tensors` lists them.
+    """Returns the file with the tensors `names` as its outputs (see `made_tensors`).
 
-    The result has the operators, constants and inputs that these outputs need. A float tensor that is only
-    quantised afterwards ends with its QuantizeLinear, which has its scale.
+    The result has the operators, constants and inputs that these outputs need. If a float tensor is only
+    quantised afterwards, the network ends with the QuantizeLinear, which has the scale.
     """
     model = parse_model(data)
     graph = model.graph
@@ -54,7 +54,7 @@ def end_at(data: bytes, names: Sequence[str]) -> bytes:
 
 
 def _quantized(graph: Proto, name: str) -> str:
-    """Returns the tensor that a QuantizeLinear makes of `name`, or `name` without such an operator."""
+    """Returns the output of the QuantizeLinear that reads `name`, or `name` if there is none."""
     for node in graph.node:
         if node.op_type == "QuantizeLinear" and node.input and node.input[0] == name:
             return str(node.output[0])
@@ -62,7 +62,7 @@ def _quantized(graph: Proto, name: str) -> str:
 
 
 def _needed(graph: Proto, outputs: Sequence[str]) -> list[Proto]:
-    """Returns the operators that compute `outputs`, in the file's order. Makers stand before readers."""
+    """Returns the operators that compute `outputs`, in the file's order, in which writers precede readers."""
     wanted, kept = set(outputs), []
     for node in reversed(graph.node):
         if wanted.intersection(node.output):

@@ -1,4 +1,4 @@
-"""Elementwise operators: sums, products, Max and Min, whose operands broadcast, and activations."""
+"""Reads elementwise operators: sums, products, Max and Min, whose operands broadcast, and activations."""
 
 import math
 from dataclasses import replace
@@ -49,7 +49,7 @@ def elementwise(ctx: Context, node: Node) -> list[Value]:
 
 
 def divide(ctx: Context, node: Node) -> list[Value]:
-    """Reads Div. A Div by a constant number becomes a product with its reciprocal."""
+    """Reads Div. A Div by a constant number becomes a product with the number's reciprocal."""
     divisor = ctx.value(node.input(1))
     if ctx.floats or not isinstance(divisor, (Constant, Quantized)) or divisor.data.size != 1:
         return elementwise(ctx, node)
@@ -62,9 +62,9 @@ def divide(ctx: Context, node: Node) -> list[Value]:
 
 
 def _scale_by_floats(ctx: Context, node: Node, kind: OpKind) -> Pending | None:
-    """Returns an operator on a tensor and several floats that are not quantised, or None for other operands.
+    """Returns an operator that multiplies a tensor by unquantised float factors, or adds float offsets.
 
-    It multiplies by factors and adds offsets, nearly as exactly as floats do (see `scale_elements`).
+    It is nearly as exact as floats (see `scale_elements`). Returns None for other operands.
     """
     values = [ctx.value(name) for name in node.inputs]
     floats = [
@@ -95,7 +95,7 @@ def _scale_by_floats(ctx: Context, node: Node, kind: OpKind) -> Pending | None:
 
 
 def _add_bias(ctx: Context, node: Node) -> Pending | None:
-    """Returns the layer before an Add, with the Add's constant as its bias, or None if that is no bias.
+    """Returns the layer before an Add with the Add's constant as its bias, or None if it cannot be a bias.
 
     A bias is a constant per output channel that is added to a pending convolution or dense layer.
     """
@@ -158,7 +158,7 @@ def extreme(ctx: Context, node: Node) -> list[Value]:
 
 
 def sum_operands(ctx: Context, node: Node) -> list[Value]:
-    """Reads a Sum of one or two operands, in float32 of any number, from left to right."""
+    """Reads a Sum of one or two operands. In float32 it may have any number, added from left to right."""
     if len(node.inputs) == 1:
         return [ctx.held(node)]
     if ctx.floats:
@@ -187,7 +187,7 @@ def reciprocal(ctx: Context, node: Node) -> list[Value]:
 
 
 def clamp(ctx: Context, node: Node) -> list[Value]:
-    """Reads Relu or Clip. The operator before it does the clamping if nothing else reads its result."""
+    """Reads Relu or Clip. The operator before it clamps instead, if no other operator reads its result."""
     name, limits = node.input(0), (0.0, math.inf)
     if node.kind == "Clip":
         low, high = clip_attributes(node)
@@ -234,7 +234,7 @@ def hard_sigmoid(ctx: Context, node: Node) -> list[Value]:
     """Reads HardSigmoid, min(max(alpha * x + beta, 0), 1), as alpha * (x + beta / alpha).
 
     The quantised sum has exactly the range 0 to 1 / alpha, so it saturates where the function is 0 or 1.
-    In float32 it is what ONNX says.
+    In float32 it is computed as ONNX defines it.
     """
     x, alpha, beta = ctx.held(node), node.number("alpha", 0.2), node.number("beta", 0.5)
     if ctx.floats:

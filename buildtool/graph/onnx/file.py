@@ -69,15 +69,15 @@ class Node:
         return cast(_T, value)
 
     def integer(self, name: str, default: int) -> int:
-        """Returns an integer attribute."""
+        """Returns an integer attribute, `default` if it is absent."""
         return self._get_attribute(name, default, "an integer", int)
 
     def number(self, name: str, default: float) -> float:
-        """Returns a float attribute."""
+        """Returns a float attribute, `default` if it is absent."""
         return float(self._get_attribute(name, default, "a number", int, float))
 
     def text(self, name: str, default: str) -> str:
-        """Returns a string attribute."""
+        """Returns a string attribute, `default` if it is absent."""
         return self._get_attribute(name, default, "a string", str)
 
     def integers(self, name: str) -> tuple[int, ...] | None:
@@ -92,7 +92,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Interface:
-    """A network input."""
+    """A network input: its name, shape and type."""
 
     name: str
     shape: tuple[int, ...]
@@ -240,7 +240,11 @@ def to_array(tensor: Proto, name: str) -> Array:
 
 
 def check_dims(given: Iterable[int], name: str, most: float = math.inf) -> tuple[int, ...]:
-    """Returns a tensor's shape. Raises ModelError for too many dimensions or more than `most` elements."""
+    """Returns the dimensions `given` as a tensor's shape.
+
+    Raises ModelError for too many dimensions, invalid sizes or more than `most` elements. `name` is the
+    tensor's, for the message.
+    """
     dims = tuple(int(n) for n in given)
     if len(dims) > MAX_RANK or any(n < 0 for n in dims) or math.prod(dims) > most:
         raise ModelError(f"invalid shape {list(dims[:MAX_RANK])}", tensor=printable_name(name))
@@ -248,9 +252,9 @@ def check_dims(given: Iterable[int], name: str, most: float = math.inf) -> tuple
 
 
 def fix_input(value: Proto, hint: str) -> None:
-    """Sets a network input's batch to 1 if it is not fixed.
+    """Sets a network input's batch to 1 if the file leaves it open.
 
-    Refuses other dimensions that are not fixed. `hint` is the hint in that error.
+    Refuses other dimensions that are open; `hint` is the hint of that error.
     """
     if not value.type.HasField("tensor_type") or not value.type.tensor_type.HasField("shape"):
         raise UnsupportedError(

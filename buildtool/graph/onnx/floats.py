@@ -1,4 +1,4 @@
-"""ONNX operators without an integer form: powers, norms and normalisations, as operators of float32."""
+"""Reads ONNX operators without an integer form (powers, norms, normalisations) as operators of float32."""
 
 import math
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from buildtool.graph.types import Activation, OpKind
 
 
 def power(ctx: Context, node: Node) -> list[Value]:
-    """Reads Pow. Exponents 2 and 1 become SQUARE and nothing, others POW."""
+    """Reads Pow. With exponent 2 it becomes SQUARE, with exponent 1 no operator, otherwise POW."""
     x, exponent = ctx.operand(node, 0), ctx.operand(node, 1)
     if isinstance(x, ActivationValue) and not isinstance(exponent, ActivationValue):
         is_number = exponent.data.size == 1 and exponent.data.ndim <= len(x.shape)
@@ -31,7 +31,7 @@ def power(ctx: Context, node: Node) -> list[Value]:
 
 
 def norm(ctx: Context, node: Node) -> list[Value]:
-    """Reads ReduceSumSquare, and ReduceL2 as its root."""
+    """Reads ReduceSumSquare, and ReduceL2, which is the root of that sum."""
     x = ctx.held(node)
     axes, keep = read_axes(ctx, node, len(x.shape)), bool(node.integer("keepdims", 1))
     name = node.outputs[0]
@@ -47,7 +47,7 @@ def norm(ctx: Context, node: Node) -> list[Value]:
 
 
 def softplus(ctx: Context, node: Node) -> list[Value]:
-    """Reads Softplus: max(x, 0) + log(1 + exp(-|x|)), which no large x overflows."""
+    """Reads Softplus as max(x, 0) + log(1 + exp(-|x|)), which does not overflow for large x."""
     ctx.demand_floats()
     return [_softplus(ctx, ctx.held(node), node.outputs[0])]
 
@@ -110,7 +110,7 @@ def layer_normalization(ctx: Context, node: Node) -> list[Value]:
 def group_normalization(ctx: Context, node: Node) -> list[Value]:
     """Reads GroupNormalization, and InstanceNormalization, in which each channel is a group.
 
-    The factors and offsets are those of the channels, or of the groups (before opset 21).
+    There is a factor and an offset for each channel, before opset 21 for each group.
     """
     x = ctx.held(node)
     n, channels, *sides = x.shape if len(x.shape) > 2 else (0, 0)
@@ -134,7 +134,7 @@ def _subtract_mean(ctx: Context, node: Node, x: ActivationValue, axes: tuple[int
 
 
 def _divide_by_root(ctx: Context, node: Node, x: ActivationValue, axes: tuple[int, ...]) -> ActivationValue:
-    """Returns x / sqrt(mean of squares + epsilon), where ONNX multiplies with a reciprocal."""
+    """Returns x / sqrt(mean of squares + epsilon). ONNX multiplies by the reciprocal of the root instead."""
     name = node.outputs[0]
     squares = _emit(look_up(ctx, OpKind.SQUARE, x), f"{name}/squares")
     variance = _emit(make_mean(ctx, squares, axes, True), f"{name}/variance")
@@ -145,7 +145,7 @@ def _divide_by_root(ctx: Context, node: Node, x: ActivationValue, axes: tuple[in
 
 
 def _scale(ctx: Context, node: Node, x: ActivationValue, parameters: Sequence[Array]) -> Value:
-    """Returns x times the first parameter, plus the second one."""
+    """Returns `x` times the first of `parameters`, plus the second one if there is one."""
     if not parameters:
         return x
     product = sum_or_product(ctx, OpKind.MUL, x, Constant(parameters[0]))

@@ -1,4 +1,4 @@
-"""Operators on constants: shape calculations, and moves between a weight and the operator that uses it."""
+"""Computes operators on constants: calculations of shapes, and moves of a weight before it is used."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ Rule = Callable[[Node, list[Array]], Any]
 
 
 def target_shape(sizes: Sequence[int], wanted: Sequence[int], keep_zero: bool = False) -> tuple[int, ...]:
-    """Returns the shape that Reshape gives an input of the shape `sizes`.
+    """Returns the shape that Reshape gives an input of the shape `sizes` for its operand `wanted`.
 
     A 0 in `wanted` copies the input's size, unless `keep_zero` is true. A -1 becomes the size that remains.
     """
@@ -67,7 +67,10 @@ def permutation(node: Node, rank: int) -> tuple[int, ...]:
 
 
 def shape_after(node: Node, shape: Sequence[int], parameters: list[Array]) -> tuple[int, ...] | None:
-    """Returns the result's shape if the operator only changes the shape, None for any other operator."""
+    """Returns the result's shape if the operator only changes the shape, otherwise None.
+
+    `shape`: the shape of its first operand. `parameters`: the values of its other operands.
+    """
     rank = len(shape)
     ints = [tuple(int(v) for v in p.reshape(-1)[:64]) for p in parameters]
     match node.kind:
@@ -104,7 +107,10 @@ def shape_after(node: Node, shape: Sequence[int], parameters: list[Array]) -> tu
 
 
 def move_quantized(node: Node, value: Quantized, parameters: list[Array]) -> Quantized | None:
-    """Applies a Transpose or a change of shape to a quantised constant. Returns None for other operators."""
+    """Applies a Transpose or a change of shape to a quantised constant. Returns None for other operators.
+
+    `value`: the constant. `parameters`: the values of the operator's other operands.
+    """
     data, quant = value.data, value.quant
     per_channel, axis = len(quant.scales) > 1, 0
     if node.kind == "Transpose":
@@ -188,7 +194,11 @@ def _clip(node: Node, x: list[Array]) -> Array:
 
 
 def clip_attributes(node: Node) -> tuple[float, float]:
-    """Returns a Clip's limits before opset 11, whose defaults are the ends of float32. (-inf, inf) since."""
+    """Returns the limits that a Clip has as attributes (before opset 11).
+
+    Their defaults are the ends of float32. Since opset 11, limits are operands, and this function returns
+    (-inf, inf).
+    """
     low, high = node.number("min", -math.inf), node.number("max", math.inf)
     return low if low > -_FLOAT32_MAX else -math.inf, high if high < _FLOAT32_MAX else math.inf
 

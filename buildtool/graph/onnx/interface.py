@@ -11,8 +11,8 @@ _FOLLOWED = ("QuantizeLinear", "DequantizeLinear", "Identity")
 def order_input(ctx: Context, name: str, rank: int) -> tuple[int, ...]:
     """Returns the order of a network input's dimensions in memory. Images are channels last.
 
-    All inputs of 4 dimensions are images. If the file transposes an image to NCHW, it is channels last
-    already.
+    All inputs of 4 dimensions are images. If the network first transposes an image to NCHW, the input already
+    is channels last in the file.
     """
     pairs = ctx.following(name, _FOLLOWED)
     readers = [node for _, node in pairs if node.kind not in _FOLLOWED]  # of the quantised input

@@ -66,7 +66,10 @@ def place_in_memory(shape: Sequence[int], order: Sequence[int]) -> tuple[Sizes, 
 
 
 def _find_edges(sizes: Sequence[int]) -> Iterable[int]:
-    """Returns the strides of these dimensions in elements, the last one's first, then the element count."""
+    """Returns the strides of dimensions of these sizes, in elements, from the last dimension to the first.
+
+    The last number that it returns is that of all elements.
+    """
     return itertools.accumulate(reversed(sizes), operator.mul, initial=1)
 
 
@@ -85,10 +88,10 @@ def _split(sizes: Sequence[int], edges: Sequence[int]) -> tuple[Sizes, list[Size
 
 
 def refine(layout: Layout, sizes: Sequence[int]) -> tuple[Layout, list[Sizes]] | None:
-    """Splits the layout's factors so that each size is a product of factors.
+    """Splits the layout's factors further, so that each of `sizes` is a product of neighbouring factors.
 
     Returns (the layout with these factors, for each size the indices of its factors). This layout is not
-    canonical. Returns None if the layout and `sizes` have no common factors.
+    canonical. Returns None if there are no such factors.
     """
     edges = sorted({*_find_edges(layout.factors), *_find_edges(sizes)})
     if any(b % a for a, b in itertools.pairwise(edges)):

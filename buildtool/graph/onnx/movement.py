@@ -1,4 +1,4 @@
-"""Operators that move or pick elements, from Reshape and Transpose to Gather, Tile and ArgMax."""
+"""Reads operators that move or pick elements, from Reshape and Transpose to Gather, Tile and ArgMax."""
 
 import math
 from dataclasses import replace
@@ -41,7 +41,7 @@ def reshape(ctx: Context, node: Node) -> list[Value]:
 
 
 def cast(ctx: Context, node: Node) -> list[Value]:
-    """Reads a Cast to float32 of an activation, which is float32 already, or of an integer network input."""
+    """Reads a Cast to float32, which needs no operator: its result holds the numbers of its input."""
     if node.integer("to", 0) != 1:  # TensorProto.FLOAT
         hint = "cast to float32, or leave the operator out of the network"
         raise UnsupportedError("a Cast of an activation to another type than float32", hint=hint)
@@ -208,7 +208,7 @@ def pad(ctx: Context, node: Node) -> list[Value]:
 
 
 def _quantize_padding(real: float, quant: Quantization | None) -> int:
-    """Returns the padding value as int8; without a quantisation the bits of a float32."""
+    """Returns the padding value as int8, or as the bits of a float32 if there is no quantisation."""
     if quant is None:
         return int(np.float32(real).view(np.int32))
     steps = real / quant.scale + quant.zero_point
@@ -219,7 +219,10 @@ def _quantize_padding(real: float, quant: Quantization | None) -> int:
 
 
 def _read_pads(ctx: Context, node: Node, rank: int) -> list[tuple[int, int]]:
-    """Returns (elements before, elements after) for every dimension. Before opset 11 it is an attribute."""
+    """Returns (elements before, elements after) for every dimension of a Pad.
+
+    They are an operand, before opset 11 an attribute.
+    """
     flat = node.integers("pads") or () if ctx.file.opset < 11 else ctx.ints(node, 1, "the pads")
     axes = tuple(a % rank for a in ctx.ints(node, 3, "the axes", tuple(range(rank))) if -rank <= a < rank)
     if len(flat) != 2 * len(axes) or len(set(axes)) != len(axes):
@@ -281,7 +284,7 @@ def _tile(ctx: Context, node: Node, x: ActivationValue, repeats: tuple[int, ...]
 def arg_extreme(ctx: Context, node: Node) -> list[Value]:
     """Reads ArgMax or ArgMin, whose result must be a network output.
 
-    The result is int64, without the reduced dimension. Image tensors are channels last.
+    The result is int64 and lacks the reduced dimension. If it has images, their channels are last.
     """
     kind = ONNX[node.kind].kind
     x = ctx.held(node, integers=True)

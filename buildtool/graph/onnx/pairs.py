@@ -1,4 +1,4 @@
-"""Operators on two operands that broadcast: sums, products and other functions of two numbers."""
+"""Emits operators on two operands that broadcast: sums, products and other functions of two numbers."""
 
 import math
 from collections.abc import Sequence
@@ -15,8 +15,9 @@ from buildtool.graph.types import ElementwiseAttrs, OpKind, QuotientAttrs
 def sum_or_product(ctx: Context, kind: OpKind, a: Operand, b: Operand) -> Pending:
     """Returns an ADD, SUB, MUL or DIV, or another function of two numbers in float32.
 
-    In memory, its result has the larger operand's dimension order.
-    Operands may have any scale. So a LOGISTIC's result is used as its kernel computes it, not rounded again.
+    In memory, its result has the larger operand's dimension order. The kernel accepts operands of any scale.
+    So if a QUANTIZE only rounded a kernel's result to the file's scale (a LOGISTIC's, for example), the
+    operator reads that result before the rounding.
     """
     return combine(
         ctx, kind, *(ctx.build.before_rounding(x) if isinstance(x, ActivationValue) else x for x in (a, b))

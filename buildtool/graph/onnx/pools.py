@@ -1,4 +1,4 @@
-"""MaxPool, AveragePool, global pools, ReduceMean and Resize."""
+"""Reads MaxPool, AveragePool, global pools, reductions and Resize."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -32,7 +32,10 @@ _Lying = tuple[Sequence[int], Sequence[int], Layout]  # shape in the file, shape
 
 
 def _pool(ctx: Context, node: Node, x: ActivationValue) -> tuple[Window, int, _Lying]:
-    """Returns (window, number of the channels-last input tensor, the result's shapes and layout)."""
+    """Returns (window, number of the channels-last input tensor, the result's shapes and layout).
+
+    The result's shapes are those in the file and in memory. `x`: the pool's input.
+    """
     image, count = as_image(x, f"{'an' if node.kind[0] == 'A' else 'a'} {node.kind}")
     if node.integers("kernel_shape") is None:
         raise ModelError("kernel_shape is missing")
@@ -120,7 +123,7 @@ def reduce(ctx: Context, node: Node) -> list[Value]:
 
 
 def read_axes(ctx: Context, node: Node, rank: int) -> tuple[int, ...]:
-    """Returns the axes of a reduction, an attribute or an operand; () where it does nothing."""
+    """Returns the axes of a reduction, an attribute or an operand; () if the operator reduces nothing."""
     axes = node.integers("axes")
     if axes is None and node.input(1):
         axes = ctx.ints(node, 1, "the axes")
@@ -132,7 +135,10 @@ def read_axes(ctx: Context, node: Node, rank: int) -> tuple[int, ...]:
 def make_mean(
     ctx: Context, x: ActivationValue, axes: tuple[int, ...], keep: bool, kind: OpKind = OpKind.MEAN
 ) -> Pending:
-    """Returns a MEAN or SUM over the file's dimensions `axes`. Dimensions keep their order in memory."""
+    """Returns a MEAN or SUM over the file's dimensions `axes`. Dimensions keep their order in memory.
+
+    `keep`: whether the result has the reduced dimensions, with size 1.
+    """
     tensor, order = ctx.build.without_move(x)
     places = tuple(sorted(order.index(a) for a in axes))
     shape = tuple(1 if d in axes else n for d, n in enumerate(x.shape) if keep or d not in axes)
@@ -208,10 +214,12 @@ def _choose_attrs(
     pick = _PICKS.get(node.text("nearest_mode", "round_prefer_floor"))
     if pick is None:
         raise ModelError("the nearest_mode does not exist")
-    theirs = [_find_rows(coordinates, pick, n, m, f) for n, m, f in zip(sizes, out, factors, strict=True)]
+    rows_of_onnx = [
+        _find_rows(coordinates, pick, n, m, f) for n, m, f in zip(sizes, out, factors, strict=True)
+    ]
     for attrs in (ResizeAttrs(), ResizeAttrs(half_pixel_centers=True), ResizeAttrs(align_corners=True)):
-        ours = [nearest_indices(n, m, attrs) for n, m in zip(sizes, out, strict=True)]
-        if all(np.array_equal(a, b) for a, b in zip(ours, theirs, strict=True)):
+        rows_of_tflite = [nearest_indices(n, m, attrs) for n, m in zip(sizes, out, strict=True)]
+        if all(np.array_equal(a, b) for a, b in zip(rows_of_tflite, rows_of_onnx, strict=True)):
             return attrs
     text = f"a Resize of {list(sizes)} to {list(out)} that takes other pixels than all modes of TFLite"
     raise UnsupportedError(text, hint="use coordinate_transformation_mode asymmetric with nearest_mode floor")
@@ -229,7 +237,11 @@ _PICKS: dict[str, _Pick] = {
 
 
 def _find_rows(coordinates: str, pick: _Pick, size: int, out: int, factor: float) -> npt.NDArray[np.int64]:
-    """Returns the input row (or column) that ONNX takes for each output row."""
+    """Returns the input row (or column) from which ONNX takes each output row (or column).
+
+    `coordinates`: ONNX's coordinate_transformation_mode. `pick`: the function that rounds positions to rows.
+    `size`, `out`: the numbers of input and output rows. `factor`: the scale factor.
+    """
     rows = np.arange(out, dtype=np.float64)
     if coordinates == "align_corners":
         x = rows * (size - 1) / (out - 1) if out > 1 else rows * 0

@@ -2,8 +2,8 @@
 
 Operators are read in the file's order. An operator between a DequantizeLinear and a QuantizeLinear becomes
 one int8 operator with the output quantisation of the QuantizeLinear. Operators that move or pick values work
-on quantised values, even where the file has the QuantizeLinear behind them. An operator whose result nothing
-quantises, and those that read such a result, become float32 operators.
+on quantised values, even where the file has the QuantizeLinear after them. An operator whose result is never
+quantised becomes a float32 operator, and so do those that read such a result.
 """
 
 import contextlib
@@ -56,7 +56,7 @@ def read_qdq(data: bytes, *, path: str = "") -> Graph:
 
 
 def open_file(data: bytes, *, path: str) -> tuple[OnnxFile, Context]:
-    """Returns the file, and a context that knows which operators make and read its tensors."""
+    """Returns the file with the bytes `data`, and a context that knows its operators and their tensors."""
     try:
         reader = _Reader(read_file(data))
     except BuildtoolError as error:
@@ -66,11 +66,13 @@ def open_file(data: bytes, *, path: str) -> tuple[OnnxFile, Context]:
 
 @dataclass(frozen=True)
 class _Form:
-    """Describes an operator in QOperator format: its kind in QDQ format and the positions of its inputs.
+    """Where an operator in QOperator format has its operands and quantisations.
 
-    Each operand is three inputs in a row: value, scale, zero point. `operands` are the positions of the
-    values. `output` is the position of the output's scale; its zero point follows. `axis` is the dimension
-    that the scales of the weights belong to. `bias` is the position of an int32 bias, -1 if there is none.
+    `kind`: its kind in QDQ format.
+    `operands`: the positions of the operands' values. Each is followed by its scale and its zero point.
+    `output`: the position of the output's scale. The output's zero point follows.
+    `axis`: the dimension that the scales of the weights belong to.
+    `bias`: the position of an int32 bias, -1 if there is none.
     """
 
     kind: str
@@ -178,7 +180,7 @@ class _Reader:
     # ---- one operator --------------------------------------------------------------------------------
 
     def _part_constants(self) -> tuple[list[Node], list[Node]]:
-        """Returns the operators on constants alone, and the others, both in the file's order."""
+        """Returns (the operators that read only constants, all other operators), both in the file's order."""
         known, constant, varying = {"", *self.file.initializers}, list[Node](), list[Node]()
         for node in self.nodes:
             is_constant = known.issuperset(node.inputs)
@@ -260,7 +262,7 @@ class _Reader:
         return results
 
     def _read_in_floats(self, name: str) -> ActivationValue:
-        """Reads the operator that makes the pending tensor `name` anew, in float32. Returns its result."""
+        """Reads the pending operator that writes the tensor `name` again, in float32. Returns its result."""
         ctx, node = self.ctx, self.ctx.makers[name]
         index, ctx.build.index = ctx.build.index, node.index
         try:
@@ -274,7 +276,10 @@ class _Reader:
         return value
 
     def _refuse_weights(self, count: int, unknown: Sequence[str] = ()) -> NoReturn:
-        """Refuses a network of `count` float32 weights. The operators `unknown` stay when it is quantised."""
+        """Refuses a network with `count` float32 weights, because it has to be quantised.
+
+        `unknown`: kinds of operators that are not supported in a quantised network either.
+        """
         text = f"float32 activations in a network of {count:,} float32 weights"
         if not self.quantised:
             text = f"a float network: it has no QuantizeLinear, no DequantizeLinear, and {count:,} weights"
@@ -321,7 +326,7 @@ class _Reader:
     def _add_input(self, interface: Interface) -> int:
         """Adds a network input and returns its number. Images are channels last.
 
-        The input is int8, or float32 if the file does more with its floats than to quantise them.
+        The input is int8, or float32 if an operator other than QuantizeLinear reads its floats.
         """
         ctx, name, shape = self.ctx, interface.name, interface.shape
         if name in ctx.values:

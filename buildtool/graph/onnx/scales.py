@@ -1,4 +1,4 @@
-"""Scales and zero points of QuantizeLinear and DequantizeLinear, of constants and of biases."""
+"""Scales and zero points of QuantizeLinear and DequantizeLinear, and how constants and biases get theirs."""
 
 import math
 from collections.abc import Sequence
@@ -61,9 +61,10 @@ def dequantize_constant(quant: Quantization, x: Array, name: str) -> Quantized:
 
 
 def centre(value: Quantized, name: str) -> Quantized:
-    """Returns int8 weights whose zero points are subtracted, or with one zero point for all of them.
+    """Returns int8 weights that have at most one zero point for the whole tensor.
 
-    Refuses weights with several zero points that do not fit int8 without these.
+    If `value` has several zero points, they are subtracted from the weights. Refuses weights that do not fit
+    int8 after that.
     """
     if value.data.dtype != np.int8:
         hint = "quantise weights to int8"
@@ -82,7 +83,7 @@ def centre(value: Quantized, name: str) -> Quantized:
 
 
 def to_floats(value: Constant | Quantized, name: str = "") -> Constant:
-    """Returns a constant as float32, with DequantizeLinear's product if it is quantised."""
+    """Returns a constant as float32. A quantised one is dequantised as DequantizeLinear does it."""
     if isinstance(value, Quantized):
         scale, zero = _broadcast(value.quant, value.data)
         return Constant((value.data.astype(np.int64) - zero).astype(np.float32) * scale)
@@ -126,9 +127,10 @@ def clamp_limits(clamp: Clamp, quant: Quantization) -> tuple[int, int]:
 
 
 def activation(clamp: Clamp, quant: Quantization | None) -> Activation | None:
-    """Returns the fused activation that clamps to the range `clamp`, or None if there is none.
+    """Returns the fused activation that clamps to the range `clamp`; None if no activation does.
 
-    The ranges may differ if they give the same int8 limits in `quant`, which is None in float32.
+    `quant`: the quantisation of the clamped values, None in float32. With a quantisation, an activation of
+    another range is also accepted if both ranges have the same int8 limits.
     """
     if clamp in ACTIVATIONS or quant is None:
         return ACTIVATIONS.get(clamp)

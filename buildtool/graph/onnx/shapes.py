@@ -28,7 +28,7 @@ def main() -> int:
 
 
 def _limit() -> None:
-    """Limits this process, where the system can: Windows cannot, and macOS not its memory."""
+    """Limits this process's memory and time where the system can: not on Windows; on macOS only the time."""
     try:
         import resource
     except ImportError:

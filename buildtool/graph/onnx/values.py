@@ -62,8 +62,10 @@ class Quantized:
 class ActivationValue:
     """An activation: int8 with a quantisation, or float32 without one.
 
-    `tensor` is its number in the graph, `layout` the order of its elements, `shape` the shape in the file.
-    `integers` is true if the tensor in the file holds quantised integers, and false if it holds numbers.
+    `tensor`: its number in the graph.
+    `shape`: its shape in the file.
+    `layout`: the order of its elements in memory.
+    `integers`: whether the file's tensor holds quantised integers and not the numbers that these represent.
     """
 
     tensor: int
@@ -92,12 +94,14 @@ class Pending:
     """The float result of an operator whose output quantisation is not known yet.
 
     `make(quantisation, activation, output name)` emits the operator and returns its result. Without a
-    quantisation it computes in float32; then its operands must be float32 (see `Context.floats`). `clamp` is
-    the range to which later operators clamp the result; `fuses` tells whether the operator can do that.
-    `add_bias(bias)` returns the same operator with a bias; it is None if a bias cannot be added.
-    `scale_channels(factors, offsets)` returns the operator with each channel times its factor plus its
-    offset; it is None if that is not possible. `demanded_quant`: the output quantisation that TFLite demands.
-    `channel` is the result's dimension that a bias belongs to.
+    quantisation it computes in float32; then its operands must be float32 (see `Context.floats`).
+    `clamp`: the range to which later operators clamp the result.
+    `fuses`: whether the operator itself can clamp.
+    `add_bias(bias)` returns the same operator with a bias. None if it cannot have one.
+    `scale_channels(factors, offsets)` returns the operator with each channel multiplied by its factor and
+    increased by its offset. None if that is not possible.
+    `demanded_quant`: the output quantisation that TFLite demands.
+    `channel`: the result's dimension that a bias belongs to.
     """
 
     shape: tuple[int, ...]
@@ -112,7 +116,7 @@ class Pending:
 
 @dataclass(frozen=True, eq=False)
 class IndexOutput:
-    """The int64 result of ArgMax or ArgMin. It must be a network output. `shape` is its shape in memory."""
+    """The int64 result of ArgMax or ArgMin, which must be a network output. `shape`: its shape in memory."""
 
     tensor: int
     shape: tuple[int, ...]

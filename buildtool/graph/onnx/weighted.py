@@ -1,4 +1,7 @@
-"""Conv, ConvTranspose, Gemm, MatMul and BatchNormalization. Weights are permuted, activations are not."""
+"""Reads Conv, ConvTranspose, Gemm, MatMul and BatchNormalization.
+
+Their weights are permuted to fit activations in memory, which are not moved.
+"""
 
 import math
 from dataclasses import dataclass, replace
@@ -41,9 +44,12 @@ def _read_bias(ctx: Context, node: Node) -> Constant | Quantized | None:
 class _Layer:
     """An operator with weights.
 
-    Its result has the shape `shape` in the file and `memory` in memory, where channels are last. `x` is the
-    number of its input. `data` and `quant` are the filter. `attrs` have no fused activation. `layout` is the
-    result's, if it is not the usual one of its kind. Without `quant` it computes in float32.
+    `x`: the number of its input.
+    `data`, `quant`: its filter. Without `quant` it computes in float32.
+    `attrs`: its attributes, without a fused activation.
+    `memory`: the result's shape in memory, where channels are last.
+    `shape`: the result's shape in the file.
+    `layout`: the order of the result's elements in memory; None for the usual order of images or matrices.
     """
 
     ctx: Context
@@ -83,7 +89,10 @@ class _Layer:
         return ActivationValue(tensor, self.shape, self.layout or usual, out)
 
     def _make_bias(self, bias: Constant | Quantized, name: str) -> int:
-        """Adds the bias in steps of input scale times weight scale, or as floats, and returns its number."""
+        """Adds the bias and returns its number.
+
+        It is in steps of input scale times weight scale, or in floats if the layer computes in float32.
+        """
         build, channels = self.ctx.build, self.memory[-1]
         if self.quant is None:
             data = scales.to_floats(bias, name).data.reshape(-1)
@@ -119,7 +128,10 @@ class _Layer:
 def _read_filter(
     ctx: Context, node: Node, text: str
 ) -> tuple[ActivationValue, int, Quantized | Constant, Array]:
-    """Returns (4-D input, number of spatial dimensions in the file, filter, the filter's data in 4-D)."""
+    """Returns (input, number of spatial dimensions in the file, filter, the filter's data).
+
+    The input and the filter's data have 4 dimensions. `text` names the operator in errors.
+    """
     x, w = ctx.held(node), ctx.weights(node, 1)
     image, count = as_image(x, text)
     if w.data.ndim != count + 2 or 0 in w.data.shape:
@@ -213,7 +225,10 @@ def gemm(ctx: Context, node: Node) -> list[Value]:
 
 
 def matmul(ctx: Context, node: Node) -> list[Value]:
-    """Reads MatMul of an activation and a constant matrix as a dense layer, any other as BATCH_MATMUL."""
+    """Reads MatMul. The product of an activation and a constant matrix becomes a dense layer.
+
+    Any other product becomes a BATCH_MATMUL.
+    """
     first, second = (ctx.value(node.input(i)) for i in range(2))
     is_matrix = isinstance(second, (Constant, Quantized)) and second.data.ndim <= 2
     if is_matrix and isinstance(first, (ActivationValue, Pending)):
@@ -292,7 +307,7 @@ def batch_normalization(ctx: Context, node: Node) -> list[Value]:
 
 
 def _scale_floats(ctx: Context, node: Node, factor: Array, shift: Array) -> Pending:
-    """Returns a float32 operand with each channel multiplied by a factor, then increased by an offset."""
+    """Returns operand 0 in float32 with each channel multiplied by a factor, then increased by an offset."""
     x = ctx.held(node)
     if len(x.shape) < 2 or factor.size != x.shape[1]:
         raise ModelError(f"{factor.size} factors for a tensor of shape {list(x.shape)}")
@@ -330,7 +345,7 @@ def scale_channels(ctx: Context, node: Node, position: int, factor: Array, shift
 
 
 def scale_elements(ctx: Context, x: ActivationValue, factor: Array, shift: Array) -> Pending:
-    """Returns `x` times `factor` plus `shift`, which have the shape of `x` with some dimensions of size 1.
+    """Returns `x` times `factor` plus `shift`, which broadcast: some of their dimensions may have size 1.
 
     It becomes a DEPTHWISE_CONV_2D of one tap, whose channels are the dimensions in which the factors differ.
     """
@@ -354,7 +369,11 @@ def _scale(
     shape: tuple[int, ...],
     layout: Layout | None = None,
 ) -> Pending:
-    """Returns a DEPTHWISE_CONV_2D of one tap on a tensor whose shape in memory is `memory`."""
+    """Returns a DEPTHWISE_CONV_2D of one tap: each channel times its `factor`, plus its `shift`.
+
+    It reads `tensor`, which has the shape `memory` in memory. `shape` and `layout`: the result's shape in the
+    file, and the order of its elements.
+    """
     c = memory[-1]
     weights = (np.sign(factor) * _WEIGHT).astype(np.int8).reshape(1, 1, 1, c)
     steps = np.where(factor == 0, 1.0, np.abs(factor)) / _WEIGHT

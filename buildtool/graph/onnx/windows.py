@@ -16,9 +16,9 @@ _MOST = 1 << 20  # upper limit for a stride, dilation, kernel size or padding
 
 @dataclass(frozen=True)
 class Window:
-    """A window's geometry, rows before columns. `out` is the output's size.
+    """The windows of a convolution or pool: kernel, strides and so on, each as (rows, columns).
 
-    `pad` is the padding that the windows really cover. `pad_in_file` is the padding that the file gives.
+    `out` is the output's size. `pad` is the padding that windows really meet, `pad_in_file` that in the file.
     """
 
     kernel: Pair

@@ -1,4 +1,7 @@
-"""Functions of one element (for int8, tables of 256 bytes), of a pixel's channels, and type conversions."""
+"""Functions of one element, functions of a pixel's channels, and type conversions.
+
+A function of one int8 element is computed with a table of 256 bytes.
+"""
 
 import math
 from functools import partial
@@ -327,7 +330,7 @@ DEFS = (
         OpKind.L2_NORMALIZATION,
         floats="floats:l2_normalization",
         reference="softmax:l2_normalization",
-        decode="pointwise:l2_normalization",
+        decode="pointwise:decode_l2_normalization",
         no_int16=NO_INT16,
         written=Plain(2, "L2NormOptions"),
         output=Quantization((1 / 128,), (0,)),

@@ -1,8 +1,9 @@
 """Operators that move elements without changing them: paddings, slices, concatenations, blocks, ...
 
-Some of them run no code: input and output share one buffer, and the output is the same bytes with another
-shape. Planning turns slices and concatenations into two more (see `partviews`): a VIEW is some channels of
-its input's pixels, and each input of a JOINED is some channels of its output's pixels.
+Some of them run no code (aliases): input and output share one buffer, and the output is the same bytes with
+another shape. Planning turns some slices and concatenations of channels into two further kinds that run no
+code (see `partviews`). A VIEW is a slice whose reader reads parts of the input's pixels. A JOINED is a
+concatenation whose parts are written into parts of its output's pixels.
 """
 
 import math
@@ -183,7 +184,7 @@ _squares = partial(
 _batch_blocks = partial(
     OpDef,
     shape=_batch_blocks_shape,
-    decode="arranging:batch_blocks",
+    decode="arranging:decode_batch_blocks",
     written="arranging:write_batch_blocks",
     quant=quantrules.check_same_quant,
 )
@@ -196,20 +197,20 @@ _READ = "movement:reshape"  # the ONNX reader
 DEFS = (
     _padded(
         OpKind.PAD,
-        decode="movement:pad",
-        also=(Spelling("PADV2", "movement:pad_v2"),),
+        decode="movement:decode_pad",
+        also=(Spelling("PADV2", "movement:decode_pad_v2"),),
         call=CallForm.FILLED,
         onnx={"Pad": "movement:pad"},
         copies="strided:pad",
     ),
-    _padded(OpKind.MIRROR_PAD, decode="movement:mirror_pad", call=CallForm.MIRRORED),
+    _padded(OpKind.MIRROR_PAD, decode="movement:decode_mirror_pad", call=CallForm.MIRRORED),
     _copied(
         OpKind.TRANSPOSE,
         bounds="bounds:reshape",
         shape=_transpose_shape,
         reference="shape:transpose",
         floats="shape:transpose",
-        decode="movement:transpose",
+        decode="movement:decode_transpose",
         written=Plain(2, parameters={"perm": "perm"}),
         case="transpose",
         onnx={"Transpose": "movement:transpose"},
@@ -222,8 +223,8 @@ DEFS = (
         shape=_concatenation_shape,
         reference="shape:concatenation",
         floats="shape:concatenation",
-        decode="movement:concatenation",
-        also=(Spelling("PACK", "arranging:pack"),),
+        decode="movement:decode_concatenation",
+        also=(Spelling("PACK", "arranging:decode_pack"),),
         written=Plain(2, None, g.AxisAttrs, {"Axis": "axis"}),
         quant=_concatenation_scales,
         case="concatenation",
@@ -239,7 +240,7 @@ DEFS = (
         shape=_split_shape,
         reference="shape:split",
         floats="shape:split",
-        decode="movement:split",
+        decode="movement:decode_split",
         written="movement:write_split",
         case="split",
         onnx={"Split": "movement:split"},
@@ -251,8 +252,8 @@ DEFS = (
         shape=_slice_shape,
         reference="shape:slice_",
         floats="shape:slice_",
-        decode="movement:strided_slice",
-        also=(Spelling("REVERSE_V2", "arranging:reverse_v2"),),
+        decode="movement:decode_strided_slice",
+        also=(Spelling("REVERSE_V2", "arranging:decode_reverse_v2"),),
         written="movement:write_strided_slice",
         case="slice",
         copies="strided:slice_",
@@ -263,8 +264,8 @@ DEFS = (
         shape=_slice_shape,
         reference="shape:slice_",
         floats="shape:slice_",
-        decode="movement:slice_",
-        also=(Spelling("SPLIT_V", "arranging:split_v"), Spelling("UNPACK", "arranging:unpack")),
+        decode="movement:decode_slice",
+        also=(Spelling("SPLIT_V", "arranging:decode_split_v"), Spelling("UNPACK", "arranging:decode_unpack")),
         written="movement:write_slice",
         case="slice",
         onnx={"Slice": "movement:slice_"},
@@ -275,8 +276,11 @@ DEFS = (
         _tile_shape,
         "shape:tile",
         floats="shape:tile",
-        decode="arranging:tile",
-        also=(Spelling("BROADCAST_TO", "arranging:broadcast_to"), Spelling("FILL", "arranging:fill")),
+        decode="arranging:decode_tile",
+        also=(
+            Spelling("BROADCAST_TO", "arranging:decode_broadcast_to"),
+            Spelling("FILL", "arranging:decode_fill"),
+        ),
         written=Plain(2, parameters={"multiples": "multiples"}),
         call=CallForm.COPIES,
         case="tile",
@@ -288,10 +292,10 @@ DEFS = (
         _gather_shape,
         "shape:gather",
         floats="shape:gather",
-        decode="arranging:gather",
+        decode="arranging:decode_gather",
         also=(
-            Spelling("GATHER_ND", "arranging:gather_nd"),
-            Spelling("EMBEDDING_LOOKUP", "arranging:embedding_lookup"),
+            Spelling("GATHER_ND", "arranging:decode_gather_nd"),
+            Spelling("EMBEDDING_LOOKUP", "arranging:decode_embedding_lookup"),
         ),
         written="arranging:write_gather",
         types=_gather_types,
@@ -316,16 +320,19 @@ DEFS = (
     _batch_blocks(OpKind.SPACE_TO_BATCH_ND, reference="shape:space_to_batch"),
     _shaped(
         OpKind.RESHAPE,
-        decode="movement:reshape",
+        decode="movement:decode_reshape",
         written="movement:write_reshape",
         onnx={"Reshape": _READ, "Flatten": _READ, "Identity": _READ, "Dropout": _READ},
     ),
     _shaped(
-        OpKind.SQUEEZE, decode="movement:squeeze", written="movement:write_squeeze", onnx={"Squeeze": _READ}
+        OpKind.SQUEEZE,
+        decode="movement:decode_squeeze",
+        written="movement:write_squeeze",
+        onnx={"Squeeze": _READ},
     ),
     _shaped(
         OpKind.EXPAND_DIMS,
-        decode="movement:expand_dims",
+        decode="movement:decode_expand_dims",
         written="movement:write_expand_dims",
         onnx={"Unsqueeze": _READ},
     ),

@@ -1,4 +1,4 @@
-"""Operators of networks that run on a moving window (see `graph.hop`). Only planning makes them."""
+"""Operators of networks that run on a sliding window (see `graph.hop`). Only planning makes them."""
 
 import math
 from functools import partial

@@ -41,7 +41,7 @@ _UNORDERED = (OpKind.EQUAL, OpKind.NOT_EQUAL)
 
 
 def compares_stored(graph: Graph, op: Op) -> bool:
-    """Whether a comparison is one of stored values, whatever their scales are."""
+    """Whether an operator is a comparison that compares stored values, whatever their scales are."""
     return graph.tensors[op.inputs[0]].dtype is DType.INT16 and op.kind not in _UNORDERED
 
 
@@ -82,8 +82,8 @@ def _prelu_types(graph: Graph, op: Op) -> None:
 def _sum_scales(graph: Graph, op: Op) -> None:
     """Checks the scales of ADD and SUB.
 
-    TFLite scales both operands to twice the larger scale times 2^-20 (int16: 2^-15). The factor from there to
-    the output's scale must be below 1.
+    TFLite converts both operands to steps of twice the larger scale times 2^-20 (int16: 2^-15). The factor
+    from these steps to the output's scale must be below 1.
     """
     (a, b, *_), out = quants(graph, op)
     total = graph.tensors[op.outputs[0]]
@@ -117,7 +117,7 @@ _plain = partial(
 _arithmetic = partial(
     _plain,
     bounds="bounds:corners",
-    decode="pointwise:arithmetic",
+    decode="pointwise:decode_arithmetic",
     written="pointwise:write_arithmetic",
     unscaled="wide:unscaled",
     case="elementwise",
@@ -203,7 +203,7 @@ DEFS = (
         floats="floats:divide",
         reference="pairs:divide",
         unscaled="wide:unscaled",
-        decode="pointwise:arithmetic",
+        decode="pointwise:decode_arithmetic",
         written="pointwise:write_div",
         quant=_quotient_scales,
         case="quotient",
@@ -222,8 +222,8 @@ DEFS = (
         shape=_select_shape,
         reference="pairs:select",
         floats="pairs:select",
-        decode="pointwise:select_v2",
-        also=(Spelling("SELECT", "pointwise:select"),),
+        decode="pointwise:decode_select_v2",
+        also=(Spelling("SELECT", "pointwise:decode_select"),),
         written=Plain(1),
         types=_select_types,
         case="select",
@@ -234,7 +234,7 @@ DEFS = (
         shape=_prelu_shape,
         reference="elementwise:prelu",
         floats="floats:prelu",
-        decode="pointwise:prelu",
+        decode="pointwise:decode_prelu",
         written=Plain(1, ""),
         types=_prelu_types,
         quant=quantrules.check_product_scales,

@@ -1,7 +1,7 @@
-"""The operators of TensorFlow Lite Micro's signal library, which make features of sound.
+"""The operators of TensorFlow Lite Micro's signal library, which compute features of sound.
 
-They are custom operators in a file. Those with state keep it themselves: no tensor of the file has it. Here
-the state is the last operand, and its new value the last output.
+They are custom operators in a file. Those with state keep it themselves: no tensor of the file holds it.
+In a graph, the state is the last operand, and its new value the last output.
 """
 
 from buildtool.graph.ops.types import NO_UINT8, CallForm, OpDef, Spelling
@@ -27,12 +27,20 @@ CUSTOM = {
 
 
 def _define(kind: OpKind, rule: str, operands: int = 1, results: int = 1, *, floats: bool = False) -> OpDef:
-    """Returns the definition of an operator without state."""
+    """Returns the definition of an operator without state.
+
+    `rule`: its function in `graph.reference`. `operands`, `results`: how many it has. `floats`: whether it
+    also computes in float32.
+    """
     return _definition(kind, rule, operands, results, {}, floats)
 
 
 def _keep(kind: OpKind, rule: str, results: int = 1, *, floats: bool = False) -> OpDef:
-    """Returns the definition of an operator of one operand, and a state."""
+    """Returns the definition of an operator of one operand that has a state.
+
+    `rule`: its function in `graph.reference`. `results`: how many outputs it has besides the new state.
+    `floats`: whether it also computes in float32.
+    """
     return _definition(kind, rule, 2, results + 1, {1: results}, floats)
 
 

@@ -2,7 +2,7 @@
 
 Rules that are quick to import (shapes, types, quantisation) are functions. Functions that compute with numpy
 or read files are given by name, "module:function" of their package. `load` imports them at their first use,
-as a command that plans neither executes a network nor writes one.
+because most commands need few of them: a command that plans neither executes a network nor writes one.
 """
 
 import enum
@@ -26,27 +26,29 @@ NO_INT16 = "LiteRT's kernel does not support int16"
 
 
 class Trait(enum.Flag):
-    """Properties of a kind of operators.
+    """Properties of a kind of operators, from which its classes in `ops` follow (TABLE_KINDS, ...).
 
     TABLE and PAIR include ELEMENT, and ELEMENT includes PIXEL and CHANNEL.
     """
 
     NONE = 0
-    ALIAS = enum.auto()
-    PIXEL = enum.auto()
-    SLIDING = enum.auto()
-    UNEVEN = enum.auto()
-    CHANNEL = enum.auto()
+    ALIAS = enum.auto()  # it runs no code: input and output share one buffer
+    PIXEL = enum.auto()  # an output pixel depends only on the inputs' pixels at its place
+    SLIDING = enum.auto()  # an output pixel depends on a window, which moves by a whole stride
+    UNEVEN = enum.auto()  # an output pixel depends on a window, which moves by any ratio
+    CHANNEL = enum.auto()  # an output channel depends only on the inputs' same channels (see CHANNEL_KINDS)
     _BYTE = enum.auto()
     _SEVERAL = enum.auto()
     _ORDER = enum.auto()
     _SUMS = enum.auto()
     _ELEMENT = enum.auto()
-    ELEMENT = _ELEMENT | PIXEL | CHANNEL
-    TABLE = _BYTE | ELEMENT
-    PAIR = _SEVERAL | ELEMENT
-    COMPARISON = _ORDER | PAIR
-    ARITHMETIC = _SUMS | PAIR
+    ELEMENT = (
+        _ELEMENT | PIXEL | CHANNEL
+    )  # an output element depends only on the inputs' elements at its place
+    TABLE = _BYTE | ELEMENT  # of int8, it is a function of one byte
+    PAIR = _SEVERAL | ELEMENT  # a function of several operands, which broadcast
+    COMPARISON = _ORDER | PAIR  # its results are truth values
+    ARITHMETIC = _SUMS | PAIR  # ADD, SUB, MUL and DIV
 
 
 class CallForm(enum.StrEnum):
@@ -57,20 +59,20 @@ class CallForm(enum.StrEnum):
     SEVERAL = "several"  # views of operands that broadcast
     COPIES = "copies"  # strided copies, one per part
     FILLED = "filled"  # fills the output, then copies
-    MIRRORED = "mirrored"
+    MIRRORED = "mirrored"  # copies of a MIRROR_PAD
     REDUCED = "reduced"  # a walk over the kept dimensions, and one over the reduced ones
-    GATHERED = "gathered"
-    ARG = "arg"
-    MATRICES = "matrices"
+    GATHERED = "gathered"  # elements at constant or computed indices
+    ARG = "arg"  # positions of extremes along one axis
+    MATRICES = "matrices"  # products of matrices, in batches
     DETECTIONS = "detections"  # whole tensors, several outputs
     RECURRENT = "recurrent"  # whole tensors, and state in place
-    MOVING = "moving"  # rows, rings and sums of a moving window
+    MOVING = "moving"  # rows, rings and sums of a sliding window
     SIGNAL = "signal"  # whole tensors, several outputs, and state in place
 
 
 @dataclass(frozen=True)
 class Spelling:
-    """A TFLite operator that is read as some kind.
+    """A TFLite operator that is read as the kind whose definition lists it.
 
     `name` is its name in TFLite. `decode` is a function in `tflite`, (OpView) -> None.
     """
@@ -88,10 +90,12 @@ def option_table(kind: str) -> str:
 class Plain:
     """How a file stores an operator whose parameters, if any, are fields of its option table.
 
-    `options` is the table's name. It is "" if there is no table, and None for the usual name. `fields` maps
-    the table's fields to attributes of `attrs`. If a file lacks the table, the attributes have their
-    defaults; if the table is `needed`, such a file is malformed. `parameters` are int32 constants after the
-    operands. The mapping is from their roles to attributes, and the operator's own decoder reads them.
+    `options`: the table's name; "" if there is no table, None for the usual name.
+    `fields`: maps the table's fields to attributes of `attrs`. If a file lacks the table, the attributes have
+    their defaults.
+    `needed`: whether a file that lacks the table is malformed.
+    `parameters`: int32 constants that follow the operands; maps their roles to attributes. The operator's own
+    decoder reads them.
     """
 
     version: int

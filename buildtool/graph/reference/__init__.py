@@ -20,7 +20,7 @@ _WIDE = {DType.INT16, DType.INT32}
 def table(graph: Graph, op: Op) -> npt.NDArray[np.uint8]:
     """Returns the output byte for each input byte: uint8[256].
 
-    `op` is of TABLE_KINDS, or only one of its operands is not a constant (see `varying`). Bytes are bit
+    `op` is of TABLE_KINDS, or has only one operand that is not a constant (see `varying`). Bytes are bit
     patterns: an int8 element -1 is byte 255. Raises UnsupportedError if the input or output does not have 8
     bits.
     """
@@ -66,7 +66,10 @@ def initial_states(graph: Graph) -> list[Values]:
 
 @cached_on_graph
 def _warmed_up(graph: Graph) -> list[Values]:
-    """Returns the states after the runs on inputs of zero points (see `Window`)."""
+    """Returns the states after the first runs of a network on a sliding window.
+
+    These runs have zero points as inputs, so that the window is full of zero points (see `Window`).
+    """
     held: list[Values] = [np.asarray(state.initial) for state in graph.states]
     inputs = []
     for t in graph.inputs:
@@ -110,10 +113,7 @@ def execute_op(graph: Graph, op: Op, values: dict[int, Values]) -> list[Values]:
 
 
 def _find_rule(graph: Graph, op: Op) -> str:
-    """Returns the name of the function that computes an operator.
-
-    For float32, and for integers of more than 8 bits, it may be another function.
-    """
+    """Returns the name of the function that computes an operator, which may depend on the tensors' types."""
     definition = DEFS[op.kind]
     if definition.floats and touches_floats(graph, op):
         return definition.floats

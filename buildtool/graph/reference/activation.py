@@ -1,4 +1,4 @@
-"""Functions of one element: LOGISTIC, TANH, EXP, RELU, ... and QUANTIZE. Those of bytes are tables.
+"""Functions of one element: LOGISTIC, TANH, EXP, RELU, ... and QUANTIZE. Those of 8 bits are tables.
 
 LiteRT computes the tables of LOGISTIC, TANH, EXP, LOG, GELU and ELU in float32. Here their functions are
 computed in double precision and rounded to float32, so a table does not depend on the machine's float32
@@ -53,7 +53,10 @@ def _compute(graph: Graph, op: Op, x: Int64) -> Values:
 
 
 def apply_wide(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """Computes RELU, similar operators and QUANTIZE for elements of more than 8 bits, with the same rule."""
+    """Computes RELU, similar operators and QUANTIZE for elements of more than 8 bits.
+
+    The arithmetic is the same as for 8 bits, but no table is used.
+    """
     return [_compute(graph, op, tensors.centre(graph, op, 0, inputs[0]))]
 
 
@@ -98,7 +101,7 @@ def float_table(graph: Graph, op: Op, x: Int64, limits: Limits) -> Int64:
 def _real_function(graph: Graph, op: Op) -> Callable[[Float32], Float32]:
     """Returns the real function of an operator of `float_table` or `apply_curve`.
 
-    At and below 0, LOG has the least output, and RSQRT the greatest.
+    At and below 0, LOG is the real value of the least output, and RSQRT that of the greatest output.
     """
     out, (low, high) = tensors.output_quantization(graph, op), RANGES[graph.tensors[op.outputs[0]].dtype]
     least, most = (np.float32(end - out.zero_point) * np.float32(out.scale) for end in (low, high))
@@ -192,8 +195,8 @@ def leaky_factors(graph: Graph, op: Op) -> tuple[Factor, Factor]:
 def rescale(graph: Graph, op: Op, x: Int64, limits: Limits) -> Int64:
     """Computes QUANTIZE between integers. The ratio of the scales is in double precision.
 
-    For an operand of a uint8 CONCATENATION it computes q * ratio - zero point * ratio in float32, where q is
-    the unsigned value.
+    For an operand of a CONCATENATION in a uint8 network it computes q * ratio - zero point * ratio in
+    float32, where q is the unsigned value.
     """
     source, out = quantization(graph, op, op.inputs[0]), tensors.output_quantization(graph, op)
     if not isinstance(op.attrs, AsUint8):
@@ -281,8 +284,8 @@ def hard_swish(graph: Graph, op: Op, x: Int64, limits: Limits) -> Int64:
 def quantize(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     """Computes QUANTIZE from float32 (halves away from zero), or from 8 bits to 8 bits by table.
 
-    NaN counts as 0. What does not fit becomes the end of the range; LiteRT leaves undefined what is beyond
-    int32.
+    NaN counts as 0. Values that do not fit become the nearest end of the range; for values beyond int32
+    LiteRT's result is undefined.
     """
     out = graph.tensors[op.outputs[0]].dtype
     if graph.tensors[op.inputs[0]].dtype is not DType.FLOAT32:

@@ -1,6 +1,6 @@
 """DETECTION_POSTPROCESS as LiteRT's kernel computes it: in doubles, rounded to float32 at the same places.
 
-Boxes are (ymin, xmin, ymax, xmax). Where LiteRT leaves rows of its outputs as they are, they are zeros here.
+Boxes are (ymin, xmin, ymax, xmax). Rows of the outputs that LiteRT does not write are zeros here.
 """
 
 import math
@@ -19,7 +19,7 @@ Doubles = npt.NDArray[np.float64]
 
 
 def output_shapes(attrs: DetectionAttrs) -> list[tuple[int, ...]]:
-    """Returns the shapes of the boxes, their classes, their scores and their number."""
+    """Returns the shapes of the outputs: boxes, their classes, their scores, and the number of boxes."""
     rows = attrs.detections * attrs.classes_each
     return [(1, rows, 4), (1, rows), (1, rows), (1,)]
 
@@ -33,14 +33,14 @@ def real_values(tensor: Tensor, value: Values) -> Floats:
 
 
 def every_value(tensor: Tensor) -> Floats:
-    """Returns the real value of each int8, from -128 to 127."""
+    """Returns the real value of each int8 value of a tensor, from -128 to 127."""
     return real_values(tensor, np.arange(-128, 128).astype(np.int8))
 
 
 def half_sizes(encoded: Floats, scale: float) -> Doubles:
-    """Returns half of exp(value / scale): the factor from an anchor's side to half of a box's side.
+    """Returns 0.5 * exp(encoded / scale): half of a box's side, relative to the anchor's side.
 
-    It is the exp of the C library, like LiteRT's; numpy has another one.
+    The exp is that of the C library, like LiteRT's; numpy's differs.
     """
     values, places = np.unique(encoded, return_inverse=True)
     return np.array([0.5 * _exp(float(value) / scale) for value in values])[places].reshape(encoded.shape)
@@ -54,7 +54,10 @@ def _exp(value: float) -> float:
 
 
 def decode(attrs: DetectionAttrs, boxes: Floats, anchors: Floats) -> Floats:
-    """Returns the corners of encoded boxes (y, x, height, width) around their anchors."""
+    """Returns the corners (top, left, bottom, right) of boxes.
+
+    `boxes`: encoded y, x, height and width, relative to the anchors.
+    """
     encoded, wide = boxes.astype(np.float64), anchors.astype(np.float64)
     corners = []
     for axis in (0, 1):
@@ -79,7 +82,10 @@ def overlaps(box: Floats, others: Floats) -> Floats:
 
 
 def _suppress(attrs: DetectionAttrs, corners: Floats, scores: Floats, most: int) -> list[int]:
-    """Returns the boxes that stay, best first, at most `most`. Of equal scores, the first is first."""
+    """Returns the numbers of the boxes that are not suppressed, best first, at most `most`.
+
+    `corners` and `scores`: of all boxes. Of equal scores, the first one is the better one.
+    """
     kept: list[int] = []
     for box in np.argsort(-scores, kind="stable"):
         if len(kept) >= most or not scores[box] >= attrs.least_score:
@@ -90,16 +96,16 @@ def _suppress(attrs: DetectionAttrs, corners: Floats, scores: Floats, most: int)
 
 
 def rank(scores: Sequence[float], count: int) -> list[int]:
-    """Returns the places of the `count` best scores, best first.
+    """Returns the positions of the `count` best scores, best first.
 
-    Equal scores have the order of std::partial_sort in GNU's C++ library, which LiteRT's package is made
-    with: a heap of the first `count`, whose worst is at the top.
+    Equal scores have the order of std::partial_sort in GNU's C++ library, with which LiteRT's package is
+    built: it keeps a heap of `count` elements, whose worst one is at the top.
     """
     heap = list(range(len(scores)))
     better: Callable[[int, int], bool] = lambda a, b: scores[a] > scores[b]  # noqa: E731
 
     def sift(hole: int, size: int, place: int) -> None:
-        """Moves the hole to a leaf, along the worse children, and `place` up from there."""
+        """Moves the hole at `hole` down to a leaf, along the worse children, then `place` up from there."""
         top = hole
         while 2 * hole + 2 < size:
             child = 2 * hole + 2

@@ -1,7 +1,8 @@
 """Operators on float32, step by step as LiteRT's reference kernels.
 
 numpy rounds every sum, product, quotient and root as those kernels do, so the bits are equal. Only exp, log,
-tanh, ... have routines of their own (`realfunctions`), which are the same in the C kernels.
+tanh, ... have routines of their own (`realfunctions`), which are the same in the C kernels. The function that
+computes an operator is its rule: it gets the graph, the operator and its inputs, and returns the outputs.
 """
 
 from collections.abc import Callable, Iterable
@@ -64,7 +65,7 @@ Pair = Callable[[Floats, Floats], Any]
 
 
 def _pair(function: Pair) -> Rule:
-    """Returns the rule of a function of two numbers, with the clamp of a fused activation."""
+    """Returns the rule of a function of two numbers; a fused activation clamps the result."""
 
     @_quiet
     def rule(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
@@ -141,21 +142,28 @@ def gelu(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
 
 
 def _total(terms: Iterable[Floats], start: Floats) -> Floats:
-    """Adds the terms one after the other, each sum rounded to float32."""
+    """Returns `start` plus all terms. They are added one after the other, each sum rounded to float32."""
     for term in terms:
         start = start + term
     return start
 
 
 def _gathered(graph: Graph, op: Op, x: Floats) -> Floats:
-    """Returns an array whose first dimension counts the elements that become one output element."""
+    """Returns the elements of `x` for a reduction.
+
+    The first dimension counts the elements that are reduced to one output element. The other dimensions are
+    those of the output.
+    """
     axes = attributes(op, g.MeanAttrs).axes
     others = [d for d in range(x.ndim) if d not in axes]
     return x.transpose(*axes, *others).reshape(-1, *graph.tensors[op.outputs[0]].shape)
 
 
 def _reduced(function: Function) -> Rule:
-    """Returns the rule of a reduction; the function gets the terms of all output elements."""
+    """Returns the rule of a reduction by `function`.
+
+    `function` gets an array like that of `_gathered`, and reduces the first dimension.
+    """
 
     @_quiet
     def rule(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
@@ -246,7 +254,10 @@ def matmul(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
 def _taps(
     op: Op, x: Floats, kernel: tuple[int, int], out: tuple[int, ...]
 ) -> Iterable[tuple[int, int, Floats, npt.NDArray[np.bool_]]]:
-    """Yields (row, column) of each tap of a window, its inputs, and which of them are not padding."""
+    """Yields (row, column, inputs, mask of the inputs in the image) for each tap of a window.
+
+    Row and column are the tap's. The inputs and the mask have one element for each output.
+    """
     attrs = op.attrs
     assert isinstance(attrs, g.ConvAttrs | g.PoolAttrs)
     dilation = attrs.dilation if isinstance(attrs, g.ConvAttrs) else (1, 1)
@@ -271,9 +282,9 @@ def convolution(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
             sums = np.where(inside, sums + np.repeat(tap, times, axis=3) * weights[0, ky, kx], sums)
             continue
         each, groups = weights.shape[3], x.shape[3] // weights.shape[3]
-        of = np.arange(shape[3]) // (shape[3] // groups) * each  # the first input channel of each output
+        first_inputs = np.arange(shape[3]) // (shape[3] // groups) * each  # of each output channel
         for i in range(each):
-            sums = np.where(inside, sums + tap[..., of + i] * weights[:, ky, kx, i], sums)
+            sums = np.where(inside, sums + tap[..., first_inputs + i] * weights[:, ky, kx, i], sums)
     return [_finish(op, sums, bias)]
 
 

@@ -1,8 +1,9 @@
 """SIGNAL_RFFT and SIGNAL_IRFFT: the transforms of real samples, as KISS FFT computes them.
 
-Two real samples make a complex one. Stages of radix 4, 2, 3 and 5 transform these; a last step, or a first
-one of the inverse, separates the even samples from the odd ones. In integers every stage divides by its
-radix. Sums wrap around. The order of operations is that of KISS FFT, because floats depend on it.
+Two real samples form one complex number. These numbers are transformed in stages of radix 4, 2, 3 and 5.
+After the stages, or before those of the inverse, a further step separates the even samples from the odd ones.
+In integers every stage divides by its radix. Sums wrap around. The order of operations is that of KISS FFT,
+because the rounding of floats depends on it.
 """
 
 from __future__ import annotations
@@ -26,17 +27,17 @@ Pair = tuple[Real, Real]  # real and imaginary parts
 
 @dataclass(frozen=True)
 class Numbers:
-    """The arithmetic of one type: fixed point with `bits` bits, or float32 where `bits` is 0."""
+    """The arithmetic of one type: fixed point with `bits` bits, or float32 if `bits` is 0."""
 
     bits: int
 
     @property
     def largest(self) -> int:
-        """The number that stands for 1."""
+        """The largest number, which represents 1."""
         return (1 << (self.bits - 1)) - 1
 
     def wrap(self, x: Real) -> Real:
-        """Wraps integers around to the type."""
+        """Returns integers wrapped around to `bits` bits. Floats stay as they are."""
         if not self.bits:
             return x
         half = 1 << (self.bits - 1)
@@ -46,7 +47,7 @@ class Numbers:
         return self.wrap((x + (1 << (self.bits - 2))) >> (self.bits - 1))
 
     def divide(self, x: Pair, by: int) -> Pair:
-        """Divides integers by a radix. Floats stay as they are."""
+        """Returns integers divided by `by`, the radix of a stage. Floats stay as they are."""
         if not self.bits:
             return x
         share = self.largest // by
@@ -74,7 +75,7 @@ class Numbers:
         return self.wrap(a[0] - b[0]), self.wrap(a[1] - b[1])
 
     def roots(self, phases: list[float]) -> npt.NDArray[Any]:
-        """Returns the cosines and sines of angles: (angle, 2), of the type itself."""
+        """Returns (cosine, sine) of each angle, in the type: (angles, 2)."""
         pairs = [(math.cos(phase), math.sin(phase)) for phase in phases]
         if not self.bits:
             return np.array(pairs, np.float64).reshape(-1, 2).astype(np.float32)
@@ -84,7 +85,10 @@ class Numbers:
 
 @lru_cache(maxsize=64)
 def twiddles(points: int, bits: int, inverse: bool) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Returns the factors of the stages, and those that separate even from odd samples: (number, 2) each."""
+    """Returns (the factors of the stages, the factors of the step that separates samples): (number, 2) each.
+
+    `points`: the number of real samples. `bits`: 0 for float32 (see `Numbers`).
+    """
     size, numbers = points // 2, Numbers(bits)
     sign = -1.0 if inverse else 1.0
     stages = [sign * (-2 * math.pi * i / size) for i in range(size)]
@@ -98,7 +102,10 @@ def _at(table: npt.NDArray[Any], index: npt.NDArray[np.int64], numbers: Numbers)
 
 
 def _stage(n: Numbers, x: Pair, radix: int, step: int, table: npt.NDArray[Any], inverse: bool) -> Pair:
-    """Computes a stage. `x` is (block, `radix`, place); factors of neighbouring places are `step` apart."""
+    """Returns the result of one stage of the transform, in the shape of `x`.
+
+    `x` is (blocks, `radix`, positions). Neighbouring positions use factors that are `step` apart in `table`.
+    """
     places = np.arange(x[0].shape[2])
     legs = [n.divide((x[0][:, i], x[1][:, i]), radix) for i in range(radix)]
     turned = [legs[0]]
@@ -153,7 +160,10 @@ def _five(n: Numbers, x: list[Pair], roots: list[Pair]) -> list[Pair]:
 
 
 def _complex(n: Numbers, x: Pair, points: int, inverse: bool) -> Pair:
-    """Transforms complex numbers."""
+    """Returns the transform of `x`, which has `points` / 2 complex numbers.
+
+    `inverse`: whether it is the inverse transform.
+    """
     factors, table = radices(points), twiddles(points, n.bits, inverse)[0]
     order = np.arange(points // 2).reshape(factors[::-1]).T.reshape(-1)
     re, im = x[0][order], x[1][order]
@@ -171,7 +181,7 @@ def _numbers(value: Values) -> Numbers:
 
 
 def transform(_graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """SIGNAL_RFFT: real and imaginary parts of the frequencies from 0 to half of the samples' rate."""
+    """Computes SIGNAL_RFFT: real and imaginary parts of the frequencies from 0 to half the sampling rate."""
     points, (x,) = attributes(op, FftAttrs).points, inputs
     rows = [_forward(_numbers(x), row, points) for row in x.reshape(-1, x.shape[-1])]
     return [np.stack(rows).astype(x.dtype).reshape(*x.shape[:-1], points + 2)]
@@ -196,7 +206,10 @@ def _forward(n: Numbers, row: Values, points: int) -> Real:
 
 
 def invert(_graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """SIGNAL_IRFFT: the samples. Floats are divided by their number; integers already are."""
+    """Computes SIGNAL_IRFFT: samples.
+
+    Floats are divided by the number of samples at the end. The stages do this for integers.
+    """
     points, (x,) = attributes(op, FftAttrs).points, inputs
     n = _numbers(x)
     rows = [_inverse(n, row, points) for row in x.reshape(-1, x.shape[-1])]

@@ -57,7 +57,7 @@ class WideLstm:
 
 
 def wide_lstm_of(graph: Graph, op: Op) -> WideLstm:
-    """Returns the integer parameters of the operator."""
+    """Returns the integer parameters of the operator `op`."""
 
     def constant(name: str) -> Int64:
         data = graph.tensors[op.inputs[LstmInput[name]]].data

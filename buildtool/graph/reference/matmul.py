@@ -9,7 +9,10 @@ from buildtool.graph.types import DType, Graph, MatmulAttrs, Op
 
 
 def matmul_multiplier(graph: Graph, op: Op) -> Factor:
-    """Returns (multiplier, shift) from a sum of products to the output. The scales' product is in float32."""
+    """Returns the (multiplier, shift) from a sum of products to the output.
+
+    The product of the operands' scales is in float32.
+    """
     first, second, out = (quantization(graph, op, t).scale for t in (*op.inputs, op.outputs[0]))
     return quantize_multiplier(float(np.float32(first) * np.float32(second)) / out)
 

@@ -1,4 +1,4 @@
-"""Rings, rows and sums of networks that run on a moving window (see `graph.hop`)."""
+"""Operators of networks that run on a sliding window (see `graph.hop`): rings, rows and sums."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ _PLACE = 4  # bytes of a ring's place
 
 
 def _ring(state: Values, rows: int, row_bytes: int) -> tuple[npt.NDArray[np.uint8], int]:
-    """Returns a ring's rows as bytes, the oldest first, and the place of the oldest one."""
+    """Returns a ring's rows as bytes, oldest first, and the index at which the oldest row is stored."""
     raw = np.ascontiguousarray(state).view(np.uint8)
     size = rows * row_bytes
     place = int(raw[size + -size % _PLACE :][:_PLACE].view("<i4")[0])
@@ -24,7 +24,7 @@ def _ring(state: Values, rows: int, row_bytes: int) -> tuple[npt.NDArray[np.uint
 
 
 def _pushed(state: Values, attrs: RingAttrs, new: npt.NDArray[np.uint8]) -> Values:
-    """Returns the state with `new` rows in place of as many of the oldest ones."""
+    """Returns the state of a ring after its oldest rows were replaced by the rows `new`."""
     rows, place = _ring(state, attrs.rows, new.shape[1])
     after = (place + len(new)) % attrs.rows
     raw = np.ascontiguousarray(state).view(np.uint8).copy()
@@ -40,14 +40,14 @@ def _row_bytes(value: Values) -> npt.NDArray[np.uint8]:
 
 
 def ring_push(_graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """Computes RING_PUSH."""
+    """Computes RING_PUSH: replaces the oldest rows of a ring by new ones."""
     attrs = attributes(op, RingAttrs)
     new = _row_bytes(inputs[1])[attrs.first : attrs.first + attrs.count]
     return [_pushed(inputs[0], attrs, new)]
 
 
 def rows(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """Computes ROWS."""
+    """Computes ROWS: joins rows of rings and other images."""
     attrs, out = attributes(op, RowsAttrs), graph.tensors[op.outputs[0]]
     held = [
         _ring(value, size, out.row_bytes)[0] if size else _row_bytes(value)
@@ -64,7 +64,7 @@ def row_sums(_graph: Graph, _op: Op, inputs: list[Values]) -> list[Values]:
 
 
 def _blocks(rows: npt.NDArray[Any], blocks: tuple[int, ...]) -> list[npt.NDArray[Any]]:
-    """Splits the first rows into blocks."""
+    """Returns the first rows of `rows` in blocks. `blocks`: the number of rows of each block."""
     return np.split(rows[: sum(blocks)], np.cumsum(blocks)[:-1])
 
 

@@ -106,9 +106,10 @@ def divide(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
 
 
 def comparison_operands(graph: Graph, op: Op) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
-    """Returns (zero point, multiplier, shift) of both operands. They scale to steps of 2^-8.
+    """Returns (zero point, multiplier, shift) of both operands, which scale them to steps of 2^-8.
 
-    Truth values count as 0 and 1. LESS and its like of int16 compare the stored values, as LiteRT does.
+    Truth values count as 0 and 1. LESS, LESS_EQUAL, GREATER and GREATER_EQUAL of int16 compare the stored
+    values, as in LiteRT.
     """
 
     def operand(t: int) -> tuple[int, int, int]:
@@ -121,7 +122,10 @@ def comparison_operands(graph: Graph, op: Op) -> tuple[tuple[int, int, int], tup
 
 
 def compare(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """Computes a comparison such as LESS, in rounded steps of 1/256. So close values may be equal."""
+    """Computes a comparison such as LESS, as LiteRT does: of operands rounded to fixed point.
+
+    Both have steps of 1/256, so values that differ by less may count as equal.
+    """
     scaled = []
     for value, (zero_point, *factor) in zip(inputs, comparison_operands(graph, op), strict=True):
         steps = (value.astype(np.int64) - zero_point) << COMPARISON_LEFT_SHIFT

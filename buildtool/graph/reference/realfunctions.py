@@ -67,19 +67,22 @@ def _shift(value: _Uint64, count: _Int64) -> _Uint64:
 
 
 def _quotient(over: _Uint64, under: _Uint64) -> _Uint64:
-    """Returns over / under in Q32, with the lowest bit set where there is a rest. `over` is below `under`."""
+    """Returns over / under in Q32; the lowest bit is set if there is a remainder. `over` is below `under`."""
     over = over << np.uint64(31)
     return np.asarray(over // under << np.uint64(1) | (over % under != 0), np.uint64)
 
 
 def _power(m: _Uint64, e: _Int64, negative: npt.NDArray[np.bool_]) -> tuple[_Uint64, _Int64]:
-    """Returns (p, n) with exp(+-m * 2^(e - 150)) = p * 2^(n - 31), and p from 2^31 to 2^32."""
+    """Returns (p, n) with exp(x) = p * 2^(n - 31), and p from 2^31 to 2^32.
+
+    The magnitude of x is m * 2^(e - 150); `negative` says where x is below 0.
+    """
     size = _shift(m * np.uint64(_LOG2_E), 156 - e).astype(np.int64)  # Q32
     return _power_of_steps(np.where(negative, -size, size))
 
 
 def _power_of_steps(steps: _Int64) -> tuple[_Uint64, _Int64]:
-    """Returns (p, n) with 2^steps = p * 2^(n - 31), and p from 2^31 to 2^32. The steps are Q32."""
+    """Returns (p, n) with 2^steps = p * 2^(n - 31), and p from 2^31 to 2^32. `steps` is Q32."""
     fraction = (steps & 0xFFFFFFFF).astype(np.uint64)
     y = ((fraction & np.uint64(0x7FFFFFF)) * np.uint64(16) * np.uint64(_LN2)) >> np.uint64(32)  # Q36
     square = y * y >> np.uint64(36)
@@ -100,7 +103,10 @@ def exp(x: Floats) -> Floats:
 
 
 def _logarithm(x: Floats, bits: int) -> _Int64:
-    """Returns the natural logarithm of finite numbers above 0, Q55, from a series in Qn of n `bits`."""
+    """Returns the natural logarithm of finite numbers above 0, as Q55.
+
+    The series is computed in Qn, where n is `bits`.
+    """
     m, e = _split(x)
     up = 24 - np.frexp(m.astype(np.float64))[1].astype(np.int64)  # of subnormal numbers
     m, e = m << up.astype(np.uint64), e - up - 127
@@ -146,7 +152,7 @@ def tanh(x: Floats) -> Floats:
 
 
 def expm1(x: Floats) -> Floats:
-    """Returns e^x - 1 of numbers up to 0; other numbers as they are."""
+    """Returns e^x - 1 for numbers up to 0, and other numbers unchanged."""
     x = np.asarray(x, np.float32)
     size = np.abs(x)
     m, e = _split(np.where(size < 32, size, np.float32(1)))
@@ -213,7 +219,7 @@ def _high_half(a: _Uint64, b: _Uint64) -> _Uint64:
 
 
 def _finite_power(a: Floats, b: Floats) -> Floats:
-    """Returns a^b of finite numbers, those of `a` above 0."""
+    """Returns a^b of finite numbers. Those in `a` are above 0."""
     total, (m, e) = _logarithm(a, 35), _split(np.abs(b))
     size = np.abs(total).astype(np.uint64)
     zeros = np.zeros(size.shape, np.int64)

@@ -159,7 +159,7 @@ def _read_constant(graph: Graph, op: Op, place: LstmInput) -> Int64 | None:
 
 
 def _make_product(weights: Int64 | None, bias: Int64 | None, zero_point: int, factor: np.float32) -> Product:
-    """Returns a product. It adds `zero_point` times the sum of every row to the bias."""
+    """Returns a product. Its bias includes `zero_point` times the sum of each row of the weights."""
     assert weights is not None
     total = zero_point * weights.sum(1) + (0 if bias is None else bias)
     return Product(weights, wrap_int32(total), quantize_multiplier(float(factor)))
@@ -205,7 +205,7 @@ def _make_gate(graph: Graph, op: Op, number: int) -> Gate | None:
 
 
 def lstm_of(graph: Graph, op: Op) -> Lstm:
-    """Returns the integer parameters of the operator."""
+    """Returns the integer parameters of the operator `op`."""
     attrs, out = attributes(op, LstmAttrs), tensors.output_quantization(graph, op)
     gates = [_make_gate(graph, op, number) for number in range(4)]
     assert gates[1] and gates[2] and gates[3]

@@ -40,7 +40,7 @@ def mean(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
 
 
 def finish_mean(graph: Graph, op: Op, total: Int64) -> Values:
-    """Returns the output of MEAN from the sums of the elements less their zero point, modulo 2^32."""
+    """Returns the output of MEAN from the sums of the elements minus their zero point, modulo 2^32."""
     count, (multiplier, shift) = mean_count(graph, op), _scale_factor(graph, op)
     bits = min(count.bit_length() - 1, 32, 31 + shift)
     return requantise_output(graph, op, total, ((multiplier << bits) // count, shift - bits))
@@ -52,7 +52,7 @@ def total(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
 
 
 def finish_total(graph: Graph, op: Op, total: Int64) -> Values:
-    """Returns the output of SUM from the sums that `finish_mean` takes."""
+    """Returns the output of SUM from the sums of the elements minus their zero point, modulo 2^32."""
     return requantise_output(graph, op, total, _scale_factor(graph, op))
 
 
@@ -63,7 +63,7 @@ def _scale_factor(graph: Graph, op: Op) -> tuple[int, int]:
 
 
 def _add_up(graph: Graph, op: Op, inputs: list[Values]) -> Int64:
-    """Returns the sums of the elements less their zero point, modulo 2^32."""
+    """Returns the sums of the elements minus their zero point, modulo 2^32."""
     attrs = attributes(op, MeanAttrs)
     return wrap_int32(centre(graph, op, 0, inputs[0]).sum(axis=attrs.axes, keepdims=attrs.keep_dims))
 

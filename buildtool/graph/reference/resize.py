@@ -16,7 +16,7 @@ _ONE = 1 << FRACTION_BITS
 
 
 def _real_step(size: int, out: int, attrs: ResizeAttrs) -> np.float32:
-    """Returns the input rows (or columns) from one output row to the next."""
+    """Returns the distance between two output rows (or columns) in input rows (or columns)."""
     less = int(attrs.align_corners and out > 1)
     return np.float32(size - less) / np.float32(out - less)
 
@@ -38,7 +38,10 @@ def nearest(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
 
 
 def bilinear_positions(size: int, out: int, attrs: ResizeAttrs) -> tuple[Int64, Int64, Int64]:
-    """Returns (lower index, upper index, position) of each output row or column. 2^10 is one input pixel."""
+    """Returns (lower index, upper index, position) of each output row or column.
+
+    The position is in the input, in steps of 2^-10 of a pixel.
+    """
     scale = (_ONE * size + out // 2) // out
     if attrs.align_corners and out > 1:
         scale = (_ONE * (size - 1) + (out - 1) // 2) // (out - 1)
@@ -68,7 +71,7 @@ def bilinear_corners(graph: Graph, op: Op, axis: int) -> tuple[Int64, Int64]:
 
 
 def _mixed(graph: Graph, op: Op, x: Floats, offset: float) -> Floats:
-    """Interpolates in float32 and adds `offset`, in the order of LiteRT's kernel."""
+    """Returns the interpolated float32 values plus `offset`, computed in the order of LiteRT's kernel."""
     attrs, shape = attributes(op, ResizeAttrs), graph.tensors[op.outputs[0]].shape
     (y0, y1, fy), (x0, x1, fx) = (real_positions(x.shape[i], shape[i], attrs) for i in (1, 2))
     down, across = fy[:, None, None], fx[:, None]
@@ -89,7 +92,7 @@ def bilinear_of_floats(graph: Graph, op: Op, inputs: list[Values]) -> list[Value
 def bilinear(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     """Computes RESIZE_BILINEAR of integers: the weights are in steps of 2^-10, and the sum is rounded.
 
-    uint8 networks interpolate in float32, and round halves up.
+    In uint8 networks it interpolates in float32, and rounds halves up.
     """
     if isinstance(op.attrs, AsUint8):
         stored = inputs[0].astype(np.float32) + np.float32(128)

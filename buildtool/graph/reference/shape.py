@@ -43,7 +43,7 @@ def split(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
 
 
 def slice_(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """Computes SLICE and STRIDED_SLICE. Removed axes have one element."""
+    """Computes SLICE and STRIDED_SLICE. The axes that the output lacks have one element."""
     attrs = attributes(op, g.SliceAttrs)
     part = inputs[0]
     for axis, (begin, step, extent) in enumerate(zip(attrs.begin, attrs.stride, attrs.extent, strict=True)):

@@ -1,6 +1,8 @@
-"""The operators of TFLM's signal library without Fourier transforms and buffers of samples.
+"""The operators of TensorFlow Lite Micro's (TFLM's) signal library, except two groups.
 
-Sums and products wrap around as unsigned numbers do, and as signed ones do in TFLM as its authors build it.
+The Fourier transforms are in `fourier`, and operators that keep samples between invokes in `signalstate`.
+Sums and products wrap around. For signed numbers C does not define this, but TFLM does so with its authors'
+compiler options.
 """
 
 from __future__ import annotations
@@ -27,14 +29,14 @@ _Unsigned = npt.NDArray[np.uint64]
 
 
 def window(_graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """SIGNAL_WINDOW: samples times weights, rounded down and clamped."""
+    """Computes SIGNAL_WINDOW: samples times weights, rounded down and clamped."""
     samples, weights = (x.astype(np.int64) for x in inputs)
     products = samples * weights >> attributes(op, g.ShiftedAttrs).shift
     return [np.clip(products, -32768, 32767).astype(np.int16)]
 
 
 def auto_scale(_graph: Graph, _op: Op, inputs: list[Values]) -> list[Values]:
-    """SIGNAL_FFT_AUTO_SCALE: samples shifted left until they fill 16 bits, and the number of bits."""
+    """Computes SIGNAL_FFT_AUTO_SCALE: (samples shifted left until they fill 16 bits, the shift in bits)."""
     (x,) = inputs
     largest = _largest(x)
     bits = max(0, 15 - largest.bit_length()) if largest else 0
@@ -42,10 +44,10 @@ def auto_scale(_graph: Graph, _op: Op, inputs: list[Values]) -> list[Values]:
 
 
 def _largest(x: Values) -> int:
-    """Returns the largest magnitude, as TFLM finds it.
+    """Returns the largest magnitude of the samples, as TFLM finds it.
 
-    -32768 has no magnitude in int16. TFLM then takes the largest of the samples after the last one of it, or
-    -32768, which counts as 32 bits.
+    -32768 has no magnitude in int16. If it occurs, TFLM takes the largest magnitude of the samples after the
+    last -32768. If none follows, the result is -32768 as 32 unsigned bits.
     """
     values = x.astype(np.int64)
     lowest = np.flatnonzero(values == -32768)
@@ -58,7 +60,10 @@ def _largest(x: Values) -> int:
 
 
 def energy(_graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """SIGNAL_ENERGY: the squares of the bins' magnitudes. TFLM does not write the other bins: here 0."""
+    """Computes SIGNAL_ENERGY: the squares of the magnitudes of some bins.
+
+    TFLM does not write the other bins. Here they are 0.
+    """
     attrs, (x,) = attributes(op, g.EnergyAttrs), inputs
     squares = (x.astype(np.int64).reshape(-1, 2) ** 2).sum(axis=1)
     squares[: attrs.first] = squares[attrs.end :] = 0
@@ -66,10 +71,10 @@ def energy(_graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
 
 
 def filter_bank(_graph: Graph, _op: Op, inputs: list[Values]) -> list[Values]:
-    """SIGNAL_FILTER_BANK: weighted sums of bins, modulo 2^64.
+    """Computes SIGNAL_FILTER_BANK: weighted sums of bins, modulo 2^64.
 
-    The rising side of a channel has the falling side's bins of the channel before it. The first table entry
-    only has the rising side of the first channel.
+    The rising side of a channel covers the same bins as the falling side of the channel before it. The first
+    entry of the tables has only the rising side of the first channel.
     """
     x = inputs[0].astype(np.uint64)
     rising, falling = (table.astype(np.int64).view(np.uint64) for table in inputs[1:3])
@@ -82,7 +87,7 @@ def filter_bank(_graph: Graph, _op: Op, inputs: list[Values]) -> list[Values]:
 
 
 def square_root(_graph: Graph, _op: Op, inputs: list[Values]) -> list[Values]:
-    """SIGNAL_FILTER_BANK_SQUARE_ROOT: rounded roots, shifted right by the bits of FFT_AUTO_SCALE."""
+    """Computes SIGNAL_FILTER_BANK_SQUARE_ROOT: rounded roots, shifted right by the bits of FFT_AUTO_SCALE."""
     x, bits = inputs
     roots = np.array([_root(int(value)) for value in x], np.uint32)
     return [roots >> np.uint32(int(bits) & 31)]
@@ -95,7 +100,10 @@ def _root(value: int) -> int:
 
 
 def spectral_subtraction(_graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """SIGNAL_FILTER_BANK_SPECTRAL_SUBTRACTION: (signal without noise, noise, noise); it is the state."""
+    """Computes SIGNAL_FILTER_BANK_SPECTRAL_SUBTRACTION.
+
+    Returns (signal without noise, estimate of the noise, the state's new value, which is this estimate).
+    """
     attrs, (signal, noise) = attributes(op, g.SubtractionAttrs), inputs
     odd = np.arange(len(signal)) % 2 == 1
     smoothing = _unsigned(np.where(odd, attrs.odd_smoothing, attrs.smoothing))
@@ -116,7 +124,7 @@ def _unsigned(value: npt.ArrayLike) -> Any:
 
 
 def pcan(_graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """SIGNAL_PCAN: an automatic gain control, whose gain follows the noise."""
+    """Computes SIGNAL_PCAN, an automatic gain control whose gain follows the noise."""
     x, noise, table = inputs
     gains = _gains(noise.astype(np.int64), table.astype(np.int64))
     ratio = (
@@ -128,7 +136,7 @@ def pcan(_graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
 
 
 def _gains(noise: npt.NDArray[np.int64], table: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Returns the gains of an estimate of noise: a parabola between two powers of two."""
+    """Returns the gain for each estimate of noise: `table` has a parabola for each power of two."""
     length = _bit_lengths(noise)
     place = np.maximum(4 * length - 6, 0)
     left, right = np.maximum(11 - length, 0), np.maximum(length - 11, 0)
@@ -149,7 +157,10 @@ def log_table() -> npt.NDArray[np.uint16]:
 
 
 def log(_graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """SIGNAL_FILTER_BANK_LOG: natural logarithms by lines between 128 places of an octave; 0 below 2."""
+    """Computes SIGNAL_FILTER_BANK_LOG: natural logarithms, 0 for inputs below 2.
+
+    They are interpolated linearly between 128 points per octave.
+    """
     attrs, (x,) = attributes(op, g.SignalLogAttrs), inputs
     scaled = np.maximum((x.astype(np.int64) << attrs.bits) & _LOW_32, 1)
     whole = _bit_lengths(scaled) - 1

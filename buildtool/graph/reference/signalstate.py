@@ -1,6 +1,6 @@
 """The operators of TFLM's signal library that keep samples from one invoke to the next.
 
-TFLM keeps them in circular buffers, of which it does not write a frame that is not valid: here it is 0.
+TFLM does not write frames that are not valid yet. Here they are 0.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ from buildtool.graph.types import Graph, Op
 
 
 def frame(_graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """SIGNAL_FRAMER: (frames, whether all are valid, state: the last samples and the number of steps)."""
+    """Computes SIGNAL_FRAMER: (frames, whether all are valid, state).
+
+    The state is the last samples of each channel, then the number of steps so far.
+    """
     attrs, (x, state) = attributes(op, g.FramerAttrs), inputs
     rows = x.reshape(-1, x.shape[-1])
     kept, before = kept_samples(attrs), int(state[-1])
@@ -33,7 +36,7 @@ def frame(_graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
 
 
 def overlap_add(_graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """SIGNAL_OVERLAP_ADD: (samples, state: the sums of samples that later frames overlap)."""
+    """Computes SIGNAL_OVERLAP_ADD: (samples, state). The state is the sums to which later frames add."""
     step, (x, state) = attributes(op, g.OverlapAddAttrs).step, inputs
     size, real = x.shape[-1], x.dtype == np.float32
     sums: Any = state.copy()
@@ -51,10 +54,11 @@ def _saturate(x: Any) -> Any:
 
 
 def stack(_graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """SIGNAL_STACKER: (frames, whether they are valid, state: frames, and a counter).
+    """Computes SIGNAL_STACKER: (stacked frames, whether they are valid, state).
 
-    The counter is 0 before the first frame, which counts as the frames before it as well. Otherwise it is 1
-    more than the number of frames that are there.
+    The state is earlier frames, then a counter. The counter is 0 at first. The first frame is then also used
+    for the frames that would come before it. Later the counter is 1 more than the number of frames in the
+    state.
     """
     attrs, (x, state) = attributes(op, g.StackerAttrs), inputs
     number, counter = attrs.before + 1 + attrs.after, int(state[-1])
@@ -71,7 +75,7 @@ def stack(_graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
 
 
 def delay(_graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """SIGNAL_DELAY: (earlier samples, state: the last samples)."""
+    """Computes SIGNAL_DELAY: (earlier samples, state). The state is the last samples."""
     length, (x, state) = attributes(op, g.DelayAttrs).length, inputs
     rows = x.reshape(-1, x.shape[-1])
     if not length:

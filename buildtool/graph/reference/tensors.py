@@ -1,4 +1,4 @@
-"""What all families of operators share: types of values, quantisations, requantisation."""
+"""Types of values, quantisations and requantisation, which all families of operators share."""
 
 from collections.abc import Callable
 from typing import Any, TypeAlias
@@ -47,7 +47,7 @@ def float_ratio(*scales: float, over: float) -> float:
 
 
 def float_factor(graph: Graph, op: Op, *more: float) -> Factor:
-    """Returns (multiplier, shift) of first operand's scale * `more` / output's scale, in float32."""
+    """Returns (multiplier, shift) of: first operand's scale * `more` / output's scale, in float32."""
     scale, out = quantization(graph, op, op.inputs[0]).scale, output_quantization(graph, op).scale
     return quantize_multiplier(float_ratio(scale, *more, over=out))
 

@@ -1,7 +1,6 @@
-"""SOFTMAX, LOGISTIC and TANH of int16, interpolation, and CAST.
+"""Operators of int16 that interpolate in tables (SOFTMAX, LOGISTIC, TANH), CAST, and unscaled int32.
 
-As in LiteRT's reference kernels, they interpolate in tables (see docs/reference/arithmetic.md). Zero points
-are 0.
+They equal LiteRT's reference kernels (see docs/reference/arithmetic.md). Zero points are 0.
 """
 
 import functools
@@ -39,8 +38,8 @@ def sample(low: Real, high: Real, unit: Real, function: Callable[[Reals], Reals]
     """Returns the interpolation table of a function from `low` to `high`: int64[513], in steps of 1 / `unit`.
 
     It is computed in the float type of `low`. As in LiteRT's LUTPopulate, each sample is corrected by half of
-    the interpolation's error in the middle between two samples. A function that is infinite there, as EXP may
-    be, gives samples of 0, as on x86-64 and AArch64.
+    the interpolation's error in the middle between two samples. Where a sample would be infinite, as that of
+    EXP may be, it is 0, as on x86-64 and AArch64.
     """
     kind, step = np.asarray(low).dtype, (high - low) / STEPS
     places = low + np.arange(STEPS + 1, dtype=kind) * step
@@ -170,9 +169,9 @@ def _look_up_sigmoid(values: Int64, scale: float, bits: int, most: int) -> tuple
 
 
 def cast(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """Computes CAST. The scales do not matter. Integers become integers of their low bits.
+    """Computes CAST, which ignores scales. Integers become integers of their low bits.
 
-    Floats become the next integers towards 0, within the type's ends; NaN becomes its greatest number.
+    Floats are rounded towards 0 and clamped to the type's range; NaN becomes its greatest number.
     """
     (x,), dtype = inputs, graph.tensors[op.outputs[0]].dtype
     if dtype is DType.BOOL:

@@ -62,7 +62,7 @@ def rewrite(graph: Graph, *, lookups: bool = True) -> Graph:
 
 
 def _settle(draft: Draft) -> None:
-    """Applies all passes until nothing changes."""
+    """Applies all rewrites, in rounds, until a round changes nothing."""
     while draft.changed:
         draft.changed = False
         for apply in _PASSES:

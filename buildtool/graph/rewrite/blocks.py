@@ -1,10 +1,10 @@
-"""SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND: become dilated convolutions where possible, otherwise copies.
+"""Turns SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND into dilated convolutions if possible, else into copies.
 
-Older converters write dilated convolutions with them. SPACE_TO_BATCH_ND divides an image into several: image
-(i, j) has every b-th row from i on and every b-th column from j on. A convolution of these is a dilated
-convolution of the whole image, and BATCH_TO_SPACE_ND restores the order. Row r of image i reads the rows
-(r + k) * b + i of the padded image, as row r * b + i of the dilated convolution does. Paddings are added,
-crops are subtracted.
+Older converters write dilated convolutions with these operators. SPACE_TO_BATCH_ND divides an image into
+several: image (i, j) has every b-th row from i on and every b-th column from j on. A convolution of these is
+a dilated convolution of the whole image, and BATCH_TO_SPACE_ND restores the order. Row r of image i reads the
+rows (r + k) * b + i of the padded image, as row r * b + i of the dilated convolution does. Paddings are
+added, crops are subtracted.
 """
 
 from dataclasses import replace
@@ -44,7 +44,10 @@ def _attrs(node: Node) -> g.BatchBlockAttrs:
 
 
 def _dilate(draft: Draft, node: Node) -> None:
-    """Puts one convolution in place of three operators if the result is the same."""
+    """Replaces SPACE_TO_BATCH_ND, a convolution and BATCH_TO_SPACE_ND by one convolution if that is exact.
+
+    `node` is the SPACE_TO_BATCH_ND.
+    """
     conv = draft.only_reader(node.outputs[0])
     if conv is None or conv.kind not in _CONVOLUTIONS or conv.inputs.count(node.outputs[0]) != 1:
         return
@@ -81,7 +84,7 @@ def _dilate(draft: Draft, node: Node) -> None:
 
 
 def _make_image(draft: Draft, node: Node) -> None:
-    """Turns an operator on (batch, elements, channels) into one on 2D images.
+    """Turns an operator on (batch, elements, channels) into one on images of 4 dimensions.
 
     An image is one row of pixels, or one column where a neighbouring alias has such images.
     """
@@ -145,7 +148,7 @@ def _join_steps(attrs: g.BatchBlockAttrs, x: Shape, y: Shape) -> list[_Step]:
 
 
 def _replace(draft: Draft, node: Node, steps: list[_Step]) -> None:
-    """Puts a chain of operators with one input each in place of `node`."""
+    """Replaces `node` by a chain of operators with one input each."""
     source, target = node.inputs[0], node.outputs[0]
     last, final = node, draft.tensors[target]
     draft.set_outputs(node, [])

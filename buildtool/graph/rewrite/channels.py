@@ -1,11 +1,11 @@
-"""Removes channels that have one value whatever the input is, and channels that nothing reads.
+"""Removes channels that have one value whatever the input is, and channels that no operator reads.
 
 A convolution's or dense layer's channel is not computed if its value is known (see `bounds`) or not needed.
-The layers that read it lose its weights, and what a constant adds to their sums becomes part of their
-biases. Where a layer pads, this has to be the same amount at the border. An operator between them that
-computes each channel by itself, such as a depthwise convolution, loses the same channels on both sides. The
-network's inputs, outputs and states keep their channels, and so do the tensors of every operator that is not
-known to keep channels apart.
+The layers that read the channel lose its weights, and what a constant channel adds to their sums becomes part
+of their biases. Where a layer pads, a constant must add the same amount at the border. An operator that
+computes each channel separately, such as a depthwise convolution, loses the same channels in its inputs and
+its output. The network's inputs, outputs and states keep their channels, and so do the tensors of operators
+that may mix channels.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _ACTIVATIONS = (DType.INT8, DType.INT16)
 def find_kept(graph: Graph, least: Kept | None = None, multiple: int = 1) -> Kept:
     """Returns which channels of each activation have to be computed.
 
-    `least`: channels that are kept in any case. Of each tensor, a multiple of `multiple` channels is kept, or
-    all: kernels that compute several channels at a time gain nothing from fewer.
+    `least`: channels that are kept in any case. The number of kept channels of a tensor is a multiple of
+    `multiple`, or all: kernels that compute several channels at a time gain nothing from fewer.
     """
     kept = {t: np.zeros(count_channels(graph.tensors[t]), np.bool_) for t in graph.activations()}
     for t, mask in (least or {}).items():
@@ -48,7 +48,7 @@ def find_kept(graph: Graph, least: Kept | None = None, multiple: int = 1) -> Kep
     for op, reading in zip(graph.ops, readings, strict=True):
         if reading is None:
             _keep_all(kept, (*op.inputs, *op.outputs))
-    while _spread(graph, readings, kept) or _round_up(kept, multiple):
+    while _keep_needed(graph, readings, kept) or _round_up(kept, multiple):
         pass
     return kept
 
@@ -65,7 +65,10 @@ def _keep_all(kept: dict[int, Mask], tensors: tuple[int, ...]) -> None:
 
 
 def _round_up(kept: dict[int, Mask], multiple: int) -> bool:
-    """Keeps more channels, the first ones that are not kept, up to a multiple; returns if there were any."""
+    """Keeps further channels of each tensor until their number is a multiple of `multiple`, or all are kept.
+
+    It takes the first channels that are not kept yet. Returns whether this changed `kept`.
+    """
     changed = False
     for mask in kept.values():
         missing = -int(mask.sum()) % multiple
@@ -75,8 +78,11 @@ def _round_up(kept: dict[int, Mask], multiple: int) -> bool:
     return changed
 
 
-def _spread(graph: Graph, readings: list[_Reading | None], kept: dict[int, Mask]) -> bool:
-    """Marks what the marked channels need, from the last operator to the first; returns if any was new."""
+def _keep_needed(graph: Graph, readings: list[_Reading | None], kept: dict[int, Mask]) -> bool:
+    """Keeps the channels that the kept ones depend on, from the last operator to the first.
+
+    Returns whether this changed `kept`. `readings`: how each operator reads channels, None if it keeps all.
+    """
     before = sum(int(mask.sum()) for mask in kept.values())
     for op, reading in zip(reversed(graph.ops), reversed(readings), strict=True):
         if reading is None:
@@ -111,9 +117,10 @@ def _equalise(kept: dict[int, Mask], ties: tuple[_Tie, ...]) -> None:
 
 @dataclass(frozen=True)
 class _Tie:
-    """Channels that are kept or dropped together: those of `source`, and `size` of `out` from `first` on.
+    """Channels of two tensors that are kept or removed together.
 
-    Where one side has more channels, they repeat those of the other side.
+    They are all channels of `source`, and `size` channels of `out` from `first` on. If one side has more
+    channels, its channels repeat those of the other side.
     """
 
     source: int
@@ -124,9 +131,10 @@ class _Tie:
 
 @dataclass(frozen=True)
 class _Reading:
-    """How an operator's channels depend on each other.
+    """How an operator's output channels depend on its input channels.
 
-    For layers, `needs[o, i]` says whether output channel o depends on input channel i.
+    For a layer, `needs[o, i]` says whether output channel o depends on input channel i. Other operators have
+    `ties`.
     """
 
     ties: tuple[_Tie, ...] = ()
@@ -134,7 +142,7 @@ class _Reading:
 
     @classmethod
     def of(cls, graph: Graph, op: Op, bounds: Mapping[int, Bounds]) -> _Reading | None:
-        """Returns how an operator reads channels. None: all that it reads and writes is kept."""
+        """Returns how an operator reads channels. None: its inputs and outputs keep all channels."""
         varying = [t for t in op.inputs if t >= 0 and not graph.tensors[t].is_constant]
         if any(graph.tensors[t].dtype not in _ACTIVATIONS for t in (*varying, *op.outputs)):
             return None
@@ -146,7 +154,10 @@ class _Reading:
 
 
 def _find_ties(graph: Graph, op: Op, varying: list[int]) -> Iterator[_Tie]:
-    """Yields the ties of an operator that keeps channels apart, or nothing."""
+    """Yields the ties of an operator that computes its channels separately. Other operators have no ties.
+
+    `varying`: its inputs that are not constant.
+    """
     out = op.outputs[0]
     channels = count_channels(graph.tensors[out])
     sizes = {t: count_channels(graph.tensors[t]) for t in varying}
@@ -162,7 +173,11 @@ def _find_ties(graph: Graph, op: Op, varying: list[int]) -> Iterator[_Tie]:
         (source,) = varying
         if channels % sizes[source] == 0 or sizes[source] % channels == 0:
             yield _Tie(source, out, 0, channels)
-    elif op.kind in CHANNEL_KINDS and set(sizes.values()) == {channels} and _is_apart(graph, op, channels):
+    elif (
+        op.kind in CHANNEL_KINDS
+        and set(sizes.values()) == {channels}
+        and _separates_channels(graph, op, channels)
+    ):
         for result in op.outputs:
             yield from (_Tie(t, result, 0, channels) for t in varying)
 
@@ -171,8 +186,8 @@ def _is_last(graph: Graph, op: Op) -> bool:
     return isinstance(op.attrs, g.AxisAttrs) and op.attrs.axis == len(graph.tensors[op.outputs[0]].shape) - 1
 
 
-def _is_apart(graph: Graph, op: Op, channels: int) -> bool:
-    """Whether an operator of CHANNEL_KINDS computes each of `channels` by itself, and can lose some."""
+def _separates_channels(graph: Graph, op: Op, channels: int) -> bool:
+    """Whether an operator of CHANNEL_KINDS computes its channels separately, so that it can lose some."""
     attrs, rank = op.attrs, len(graph.tensors[op.inputs[0]].shape)
     constants = [graph.tensors[t] for t in op.inputs if t >= 0 and graph.tensors[t].is_constant]
     match attrs:
@@ -190,12 +205,17 @@ def _is_apart(graph: Graph, op: Op, channels: int) -> bool:
 
 
 def _find_needs(graph: Graph, op: Op, source: Bounds) -> Mask | None:
-    """Returns which input channels the sum of each output channel needs: (outputs, inputs)."""
+    """Returns a mask (outputs, inputs): which input channels each output channel of a layer needs.
+
+    An output channel does not need inputs whose weights are zero, nor constant inputs that add the same
+    amount to all its sums and can become a part of its bias. `source`: the bounds of the input. Returns None
+    for a convolution with groups.
+    """
     if graph.tensors[op.inputs[1]].shape[-1] != len(source.low):  # groups
         return None
     used: Mask = (_taps(graph, op) != quantization(graph, op, op.inputs[1]).zero_point).any(axis=1)
     constant = np.flatnonzero(source.constant & used.any(axis=0))
-    amounts = _added(graph, op, source, constant)
+    amounts = _sum_constants(graph, op, source, constant)
     if _fits_bias(graph, op, amounts):
         used[:, constant] &= (amounts != amounts[:1]).any(axis=0)
     return used
@@ -208,8 +228,13 @@ def _taps(graph: Graph, op: Op) -> npt.NDArray[np.generic]:
     return data.reshape(data.shape[0], -1, data.shape[-1])
 
 
-def _added(graph: Graph, op: Op, source: Bounds, constant: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
-    """Returns what constant channels add to sums: (kinds of windows, outputs, channels)."""
+def _sum_constants(
+    graph: Graph, op: Op, source: Bounds, constant: npt.NDArray[np.intp]
+) -> npt.NDArray[np.int64]:
+    """Returns what the constant channels `constant` add to a layer's sums: (windows, outputs, channels).
+
+    The first dimension has one entry for each different case of a window. Windows at a border lack some taps.
+    """
     zero_points = [quantization(graph, op, t).zero_point for t in op.inputs[:2]]
     values = source.low[constant] - zero_points[0]
     each = (_taps(graph, op)[:, :, constant].astype(np.int64) - zero_points[1]) * values
@@ -222,7 +247,7 @@ def _added(graph: Graph, op: Op, source: Bounds, constant: npt.NDArray[np.intp])
 
 
 def _fits_bias(graph: Graph, op: Op, amounts: npt.NDArray[np.int64]) -> bool:
-    """Whether the biases keep their 32 bits when these amounts are added to them."""
+    """Whether the biases still fit 32 bits after these amounts have been added to them."""
     bias = graph.tensors[op.inputs[2]].data if op.inputs[2] >= 0 else None
     total = np.abs(amounts).max(axis=0, initial=0).sum(axis=1)
     total += 0 if bias is None else np.abs(bias.reshape(-1).astype(np.int64))
@@ -270,11 +295,14 @@ def _narrow_op(graph: Graph, op: Op, kept: Kept, tensors: list[Tensor]) -> Op:
 
 
 def _narrow_layer(graph: Graph, op: Op, source: Mask, out: Mask, tensors: list[Tensor]) -> Op:
-    """Returns a layer with its remaining filters and inputs. Its bias has what the constant inputs add."""
+    """Returns a layer without the removed filters and inputs; `source` and `out` are the kept channels.
+
+    Its bias includes what the removed constant inputs add.
+    """
     filters, bias = graph.tensors[op.inputs[1]], op.inputs[2]
     assert filters.data is not None
     bounds = find_bounds(graph)[op.inputs[0]]
-    gone = np.flatnonzero(~source & bounds.constant)
+    removed = np.flatnonzero(~source & bounds.constant)
     inputs = list(op.inputs)
     data = np.ascontiguousarray(filters.data[out][..., source])
     quant = filters.quant
@@ -282,7 +310,7 @@ def _narrow_layer(graph: Graph, op: Op, source: Mask, out: Mask, tensors: list[T
         quant = replace(quant, scales=_chosen(quant.scales, out), zero_points=_chosen(quant.zero_points, out))
     tensors.append(replace(filters, shape=data.shape, data=data, quant=quant, source=None))
     inputs[1] = len(tensors) - 1
-    amounts = _added(graph, op, bounds, gone)[0, out].sum(axis=1)
+    amounts = _sum_constants(graph, op, bounds, removed)[0, out].sum(axis=1)
     if bias >= 0:
         inputs[2] = _pick(graph.tensors[bias], out, 0, tensors, amounts)
     elif not source.all():  # even of zeros: with other weights, a plan's network has the same operands
@@ -300,7 +328,10 @@ def _chosen(values: tuple[_N, ...], mask: Mask) -> tuple[_N, ...]:
 def _pick(
     tensor: Tensor, mask: Mask, axis: int, tensors: list[Tensor], more: npt.NDArray[np.int64] | None = None
 ) -> int:
-    """Adds a constant with the channels of `mask` along `axis`, plus `more`; returns its number."""
+    """Adds a constant with those elements of `tensor` along `axis` that `mask` selects. Returns its number.
+
+    `more` is added to these elements. `tensors`: the list to which the constant is appended.
+    """
     assert tensor.data is not None
     data, quant = tensor.data, tensor.quant
     if data.ndim and data.shape[axis] == len(mask):

@@ -1,8 +1,8 @@
-"""Folds crops and samples of pixels into the convolutions that read them.
+"""Folds operators that crop or subsample an image into the convolutions that read the result.
 
-A crop leaves out rows and columns at the sides. A sample takes every second (or nth) one. Both are slices,
-and poolings of one pixel are samples. The convolution begins further inside the tensor, which is a negative
-padding, and takes longer steps. NASNet's shortcuts shift an image by one pixel in this way: PAD, a slice, a
+A crop leaves out rows and columns at the sides. Subsampling takes every second (or nth) one. Both are slices,
+and poolings of one pixel subsample. The convolution begins further inside the tensor, which is a negative
+padding, and has larger strides. NASNet's shortcuts shift an image by one pixel in this way: PAD, a slice, a
 pooling of one pixel.
 """
 
@@ -21,7 +21,11 @@ Pair = tuple[int, int]  # of rows, of columns
 
 @dataclass(frozen=True)
 class _Sample:
-    """Output pixel (y, x) is input pixel (first + y * step, ...). `end`: one past the last one read."""
+    """Which pixels a crop or subsampling takes, as (row, column).
+
+    Output pixel (y, x) is input pixel (first[0] + y * step[0], first[1] + x * step[1]). `end` is one past the
+    last row and column that are taken.
+    """
 
     first: Pair
     step: Pair
@@ -29,10 +33,11 @@ class _Sample:
 
 
 def fold_crops(draft: Draft) -> None:
-    """Folds every crop and sample whose readers are convolutions, where no step then needs more memory.
+    """Folds crops and subsamplings that only convolutions read, if no operator then needs more memory.
 
-    This is so if its input is in memory until its last reader has run anyway. It is also so if its only
-    reader runs right after it and makes at most as many bytes as the crop has.
+    No operator needs more memory in two cases: if the crop's input is in memory until the last reader has run
+    anyway, or if the only reader runs right after the crop and has an output that is not larger than the
+    crop's.
     """
     for node in draft.each(*_SLICES, *_POOLS):
         sample, out = _sample(draft, node), node.outputs[0]
@@ -40,7 +45,7 @@ def fold_crops(draft: Draft) -> None:
         if sample is None or not readers or not draft.private(out):
             continue
         folded = [_with_sample(draft, node, sample, reader) for reader in readers]
-        if any(attrs is None for attrs in folded) or not _saves(draft, node, readers):
+        if any(attrs is None for attrs in folded) or not _needs_no_more_memory(draft, node, readers):
             continue
         for reader, attrs in zip(readers, folded, strict=True):
             assert attrs is not None
@@ -50,7 +55,7 @@ def fold_crops(draft: Draft) -> None:
 
 
 def _sample(draft: Draft, node: Node) -> _Sample | None:
-    """Which pixels an operator takes; None where it does anything else."""
+    """Returns which pixels an operator takes; None if it is neither a crop nor subsampling."""
     x, out, attrs = draft.tensors[node.inputs[0]], draft.tensors[node.outputs[0]], node.attrs
     alike = x.quant is not None and draft.same_quantization(node.inputs[0], node.outputs[0])
     if len(x.shape) != 4 or len(out.shape) != 4 or x.is_constant or not alike:
@@ -68,10 +73,10 @@ def _sample(draft: Draft, node: Node) -> _Sample | None:
 
 
 def _with_sample(draft: Draft, node: Node, sample: _Sample, reader: Node) -> g.ConvAttrs | None:
-    """Returns the attributes with which a convolution reads the sample's input, None where it cannot.
+    """Returns attributes with which the convolution `reader` can read the input of the crop `node`, or None.
 
-    Its own padding must not stand where the sample left out pixels. Only windows of one pixel take longer
-    steps: the others would be dilated.
+    `sample`: which pixels the crop takes. None if the convolution pads a side where pixels were cropped. Only
+    windows of one pixel can have larger strides: other windows would have to be dilated as well.
     """
     if (
         reader.kind not in (OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D)
@@ -97,10 +102,11 @@ def _with_sample(draft: Draft, node: Node, sample: _Sample, reader: Node) -> g.C
     return replace(conv, stride=(strides[0], strides[1]), pad=Pad(*sides))
 
 
-def _saves(draft: Draft, node: Node, readers: list[Node]) -> bool:
-    """Whether no step needs more memory if `readers` read the input of `node`."""
+def _needs_no_more_memory(draft: Draft, node: Node, readers: list[Node]) -> bool:
+    """Whether no operator needs more memory if `readers` read the input of `node`."""
     if outlives(draft, node.inputs[0], node, readers):
         return True
-    at, sizes = draft.nodes.index(node), [draft.tensors[of.outputs[0]].size for of in (readers[0], node)]
+    at = draft.nodes.index(node)
+    result, crop = (draft.tensors[each.outputs[0]] for each in (readers[0], node))
     following = next(other for other in draft.nodes[at + 1 :] if not other.dead)
-    return len(readers) == 1 and following is readers[0] and sizes[0] <= sizes[1]
+    return len(readers) == 1 and following is readers[0] and result.size <= crop.size

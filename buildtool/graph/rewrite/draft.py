@@ -29,7 +29,7 @@ class Node:
         return self.op().place
 
     def op(self) -> Op:
-        """Returns the operator in the form of the graph."""
+        """Returns the operator as an `Op` of a graph."""
         return Op(self.kind, tuple(self.inputs), tuple(self.outputs), self.attrs, self.index)
 
     def attributes(self, cls: type[_A]) -> _A:
@@ -38,12 +38,12 @@ class Node:
 
 
 def variant(tensor: Tensor, suffix: str, shape: tuple[int, ...]) -> Tensor:
-    """Returns an activation like `tensor` with another shape. It has no tensor of the file as its source."""
+    """Returns an activation like `tensor` with another shape. It has no source in the file."""
     return replace(tensor, name=f"{tensor.name}/{suffix}", shape=shape, source=None, data=None)
 
 
 class Draft:
-    """Tensors, and operators in execution order. `changed` tells whether a rewrite has changed anything.
+    """A graph while it is rewritten. `changed` tells whether a rewrite has changed anything.
 
     `inputs` and `outputs` end with the states before and after an invoke. So a rewrite preserves states in
     the same way as the network's interface.
@@ -71,10 +71,10 @@ class Draft:
         return graph_of(self.name, self.tensors, ops, self.inputs[:inputs], self.outputs[:outputs], states)
 
     def single_op_graph(self, node: Node, *, free: bool = False) -> Graph:
-        """Returns a graph of this operator only. Its input is the first operand, as tensor 0.
+        """Returns a graph of this operator alone. Its input, tensor 0, is the operator's first operand.
 
-        With `free`, this operand is not a constant. The other operands keep their values, even if they are
-        the same tensor.
+        With `free`, this operand becomes an activation if it is a constant. The other operands keep their
+        values, even where they are the same tensor.
         """
         op = node.op()
         tensors = {t: self.tensors[t] for t in (*op.inputs, *op.outputs) if t >= 0}
@@ -85,7 +85,10 @@ class Draft:
         return graph_of(self.name, tensors, (op,), op.inputs[:1], op.outputs)
 
     def each(self, *kinds: OpKind) -> Iterator[Node]:
-        """Yields the operators of some kinds in execution order, also operators inserted while it runs."""
+        """Yields the operators of these kinds in execution order.
+
+        Operators that are inserted during the iteration are included if their place is still to come.
+        """
         for node in self.nodes:
             if node.kind in kinds and not node.dead:
                 yield node
@@ -116,7 +119,7 @@ class Draft:
         return len(self.tensors) - 1
 
     def set_input(self, node: Node, position: int, tensor: int) -> None:
-        """Makes `node` read `tensor` at `position`."""
+        """Makes `node` read `tensor` as its input `position`."""
         self.set_inputs(node, [*node.inputs[:position], tensor, *node.inputs[position + 1 :]])
 
     def set_inputs(self, node: Node, inputs: list[int]) -> None:
@@ -140,7 +143,7 @@ class Draft:
         self.changed = True
 
     def insert(self, node: Node, new: Node, behind: bool = True) -> None:
-        """Inserts `new` directly after `node`, or directly before it."""
+        """Inserts `new` directly after `node`, or directly before it if `behind` is false."""
         self.nodes.insert(self.nodes.index(node) + behind, new)
         self._producers |= dict.fromkeys(new.outputs, new)
         self._register(new)
@@ -156,9 +159,10 @@ class Draft:
     def put_after(
         self, node: Node, inner_tensor: Tensor, kind: OpKind, attrs: Attrs, index: int = -1
     ) -> None:
-        """Inserts an operator of `kind` after `node`.
+        """Inserts an operator of `kind` between `node` and the readers of its output `index`.
 
-        It writes the old output of `node`. `node` writes `inner_tensor`, which the new operator reads.
+        `node` writes `inner_tensor`, a new tensor, which the operator reads. The operator writes the old
+        output.
         """
         outputs, inner = node.outputs, self.add_tensor(inner_tensor)
         self.set_outputs(node, [inner])

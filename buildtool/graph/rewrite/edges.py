@@ -2,7 +2,7 @@
 
 The QUANTIZE after a float input and the DEQUANTIZE before a float output are removed. The int8 tensors become
 the network's inputs and outputs, and have the scale and zero point. An input that an operator reads as
-float32, and an output that one computes in float32, stay as they are.
+float32 stays as it is, and so does an output that an operator computes in float32.
 
 If only a RESHAPE or TRANSPOSE reads an input, its output becomes the input. The application fills the input
 in that order, as a whole or row by row. `Tensor.source` of the input and the emitted header describe its
@@ -21,7 +21,7 @@ _HINT = "remove this input from the network"
 
 
 def strip_float_edges(draft: Draft) -> None:
-    """Makes float inputs and outputs int8 that are only quantised, or that were just dequantised."""
+    """Turns float inputs that are only quantised, and float outputs that are only dequantised, into int8."""
     undo_round_trips(draft)
     for node in draft.each(OpKind.DETECTION_POSTPROCESS):
         _take_bytes(draft, node)
@@ -41,7 +41,7 @@ def strip_float_edges(draft: Draft) -> None:
 
 
 def _take_bytes(draft: Draft, node: Node) -> None:
-    """Makes a DETECTION_POSTPROCESS read the int8 tensors before the DEQUANTIZEs of its operands."""
+    """Makes a DETECTION_POSTPROCESS read the int8 tensors from which its float operands were dequantised."""
     for position, t in enumerate(node.inputs):
         producer = draft.producer(t)
         if producer is None or producer.kind != OpKind.DEQUANTIZE:
@@ -89,7 +89,7 @@ def order_inputs(draft: Draft) -> None:
 
 
 def _reorder(draft: Draft, source: int, reader: Node) -> Tensor | None:
-    """Returns an input in the element order of its reader's output, or None if it must not change."""
+    """Returns the input `source` in the element order of its reader's output, None if it must not change."""
     old, out = draft.tensors[source], draft.tensors[reader.outputs[0]]
     origin = old.source
     if not draft.same_quantization(source, reader.outputs[0]) or origin is None or origin.perm:

@@ -1,17 +1,16 @@
-"""Makes float islands smaller: what only moves elements does so in integers.
+"""Makes float islands smaller: operators that only move elements then move integers.
 
-A DEQUANTIZE moves behind an operator that moves elements, and a QUANTIZE before it: both compute each element
-for itself, so the results are the same. The moved tensors then have one byte an element, and functions of one
-byte that a RESHAPE or a SPLIT divided become lookups.
+A float island is a part of an integer network that computes in float32, between DEQUANTIZEs and QUANTIZEs
+(see `graph.floats`). A DEQUANTIZE is moved after an operator that only moves elements, and a QUANTIZE before
+it. The results are the same, as both convert each element by itself. The moved tensors then have one byte per
+element. A function of one byte that was divided by a RESHAPE or a SPLIT can then become a lookup.
 """
-
-from dataclasses import replace
 
 from buildtool.graph.ops import DEFS
 from buildtool.graph.rewrite.draft import Draft, Node
 from buildtool.graph.types import Attrs, DType, OpKind, Tensor
 
-# Operators that move numbers of four bytes as they move bytes.
+# Operators that only move elements, and move float32 as they move integers.
 _MOVES = frozenset(
     kind
     for kind, definition in DEFS.items()
@@ -20,9 +19,10 @@ _MOVES = frozenset(
 
 
 def undo_round_trips(draft: Draft) -> None:
-    """Removes every QUANTIZE with the same scale and zero point after a DEQUANTIZE: the bytes are the same.
+    """Removes every QUANTIZE that follows a DEQUANTIZE of the same scale and zero point.
 
-    (q - z) * s / s differs from q - z by less than 1/2 in float32, so rounding restores it.
+    The bytes are the same: (q - z) * s / s differs from q - z by less than 1/2 in float32, so rounding
+    restores it.
     """
     for node in draft.each(OpKind.DEQUANTIZE):
         _undo_round_trip(draft, node)
@@ -45,7 +45,7 @@ def _undo_round_trip(draft: Draft, node: Node) -> None:
 
 
 def shrink_islands(draft: Draft) -> None:
-    """Moves every conversion beyond the operators next to it that only move elements."""
+    """Moves every conversion past the neighbouring operators that only move elements."""
     undo_round_trips(draft)
     for node in draft.each(*_MOVES):
         if draft.tensors[node.outputs[0]].dtype is DType.FLOAT32:
@@ -56,32 +56,32 @@ def _elements(draft: Draft, tensors: list[int]) -> int:
     return sum(draft.tensors[t].elements for t in tensors)
 
 
-def _as_integers(draft: Draft, t: int, like: Tensor) -> int:
-    """Adds a tensor of the shape of the float tensor `t` with the type and quantisation of `like`."""
-    of = draft.tensors[t]
-    return draft.add_tensor(Tensor(f"{of.name}/integers", of.shape, like.dtype, like.quant))
+def _as_integers(draft: Draft, t: int, integer: Tensor) -> int:
+    """Adds a tensor with the shape of the float tensor `t` and the type and quantisation of `integer`."""
+    real = draft.tensors[t]
+    return draft.add_tensor(Tensor(f"{real.name}/integers", real.shape, integer.dtype, integer.quant))
 
 
 def _dequantise_later(draft: Draft, node: Node) -> bool:
-    """Lets the operator move the integers of the DEQUANTIZEs that it reads.
+    """Moves the DEQUANTIZEs that the operator `node` reads after it. Returns whether this was possible.
 
-    They must have the same quantisation, and nothing else may read their floats but other moves.
+    They must have the same quantisation, and only operators that move elements may read their floats.
     """
-    makers = [draft.producer(t) for t in node.inputs]
-    sources = [m.inputs[0] for m in makers if m is not None and m.kind is OpKind.DEQUANTIZE]
+    producers = [draft.producer(t) for t in node.inputs]
+    sources = [each.inputs[0] for each in producers if each is not None and each.kind is OpKind.DEQUANTIZE]
     if len(sources) != len(node.inputs) or _elements(draft, node.outputs) > _elements(draft, node.inputs):
         return False
-    like = draft.tensors[sources[0]]
-    same = all(
-        draft.tensors[t].dtype is like.dtype and draft.same_quantization(t, sources[0]) for t in sources
+    source = draft.tensors[sources[0]]
+    are_alike = all(
+        draft.tensors[t].dtype is source.dtype and draft.same_quantization(t, sources[0]) for t in sources
     )
     readers = (reader for t in node.inputs for reader in draft.readers(t))
-    if not same or not all(draft.private(t) for t in node.inputs):
+    if not are_alike or not all(draft.private(t) for t in node.inputs):
         return False
     if any(reader.kind not in _MOVES for reader in readers):
         return False
     floats = list(node.outputs)
-    moved = [_as_integers(draft, t, like) for t in floats]
+    moved = [_as_integers(draft, t, source) for t in floats]
     draft.set_inputs(node, sources)
     draft.set_outputs(node, moved)
     for integers, t in zip(moved, floats, strict=True):
@@ -90,7 +90,7 @@ def _dequantise_later(draft: Draft, node: Node) -> bool:
 
 
 def _quantise_earlier(draft: Draft, node: Node) -> bool:
-    """Lets the operator move the integers of the QUANTIZE that is its only reader."""
+    """Moves the QUANTIZE that is the only reader of `node` before it. Returns whether this was possible."""
     if len(node.outputs) != 1 or _elements(draft, node.outputs) != _elements(draft, node.inputs):
         return False
     reader = draft.only_reader(node.outputs[0])
@@ -100,8 +100,7 @@ def _quantise_earlier(draft: Draft, node: Node) -> bool:
     if any(draft.only_reader(t) is not node or draft.tensors[t].is_constant for t in floats):
         return False
     result = reader.outputs[0]
-    like = replace(draft.tensors[result], source=None)
-    quantised = [_as_integers(draft, t, like) for t in floats]
+    quantised = [_as_integers(draft, t, draft.tensors[result]) for t in floats]
     draft.remove(reader)
     for t, integers in zip(floats, quantised, strict=True):
         draft.insert(node, Node(OpKind.QUANTIZE, [t], [integers], reader.attrs, reader.index), behind=False)

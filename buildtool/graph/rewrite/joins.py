@@ -1,8 +1,9 @@
-"""Concatenations of maps, as detectors end in them: what cuts and shrinks the result moves before them.
+"""Moves operators before the concatenations of feature maps at a detector's end, if this saves memory.
 
-A detector joins the maps of all scales, cuts the result into boxes and classes, and reduces each box. Then
-the joined maps are in memory at once, two or three times. Where the same operators run on each map, they
-follow its convolution row by row, and only the results are joined. Every element is computed as before.
+A detector joins the feature maps of all scales, cuts the result into boxes and classes, and reduces each box
+to fewer channels. Then all joined maps are in memory at once, two or three times. If the same operators run
+on each map instead, they can follow its convolution row by row, and only the results are joined. Every
+element is computed as before.
 """
 
 import math
@@ -21,14 +22,20 @@ Shape = tuple[int, ...]
 
 
 def simplify_joins(draft: Draft) -> None:
-    """Moves operators before every concatenation where its parts get smaller or disappear."""
+    """Runs operators that follow a concatenation on its parts instead.
+
+    It does so if the parts get smaller, or if the concatenation disappears.
+    """
     for node in draft.each(OpKind.CONCATENATION):
         if _is_plain(draft, node):
             _cut_parts(draft, node) or _shrink_parts(draft, node)
 
 
 def _is_plain(draft: Draft, node: Node) -> bool:
-    """Whether only the concatenation reads its parts, which operators make in its output's quantisation."""
+    """Whether a concatenation is the only reader of its parts, and they have its output's quantisation.
+
+    Operators must make the parts, and the concatenation's output must not be a network output.
+    """
     joined = node.outputs[0]
     return draft.private(joined) and all(
         draft.only_reader(t) is node
@@ -43,9 +50,11 @@ def _is_plain(draft: Draft, node: Node) -> bool:
 
 
 class _Part(NamedTuple):
-    """The tensor that is a slice of a concatenation's operand, after these functions of elements and moves.
+    """How a slice of one operand of a concatenation is computed.
 
-    A move is a RESHAPE or TRANSPOSE, with the shape of its output for this part.
+    `source`: the tensor that it is computed from.
+    `functions`: the elementwise operators that run on it first.
+    `moves`: the RESHAPEs and TRANSPOSEs that follow, each with the shape that its output has for the slice.
     """
 
     source: int
@@ -54,9 +63,11 @@ class _Part(NamedTuple):
 
 
 def _cut_parts(draft: Draft, node: Node) -> bool:
-    """Joins what slices take of the parts, if every slice takes whole operands of other concatenations.
+    """Replaces a concatenation and the slices that read it by one concatenation for each slice.
 
-    These concatenations lie before the parts' RESHAPEs and TRANSPOSEs. All readers have to be such slices.
+    Only slices may read the concatenation. What a slice takes from each operand must be computed from one
+    whole operand of an earlier concatenation, by elementwise operators, RESHAPEs and TRANSPOSEs. These then
+    run on that operand alone. Returns whether the replacement was possible.
     """
     axis, joined = node.attributes(g.AxisAttrs).axis, node.outputs[0]
     readers, found = draft.readers(joined), list[list[_Part]]()
@@ -83,7 +94,10 @@ def _cut_parts(draft: Draft, node: Node) -> bool:
 
 
 def _axis_of_slice(draft: Draft, node: Node) -> int | None:
-    """Returns the only dimension that a slice shortens; None if it does not take neighbouring elements."""
+    """Returns the one dimension that a slice shortens.
+
+    Returns None if it shortens several dimensions, or takes elements that are not adjacent.
+    """
     if node.kind not in SLICES:
         return None
     cut, shape = node.attributes(g.SliceAttrs), draft.tensors[node.inputs[0]].shape
@@ -93,7 +107,11 @@ def _axis_of_slice(draft: Draft, node: Node) -> int | None:
 
 
 def _trace(draft: Draft, t: int, axis: int, begin: int, extent: int) -> _Part | None:
-    """Returns the whole operand that is elements [begin, begin + extent) of `t` along `axis`, if any is."""
+    """Returns how a slice of `t` is computed from an operand of an earlier concatenation.
+
+    The slice takes elements [begin, begin + extent) along `axis`. Returns None if they are not computed from
+    one whole operand.
+    """
     functions, moves = list[Node](), list[tuple[Node, Shape]]()
     while (node := draft.producer(t)) is not None and draft.only_reader(t) is not None:
         if is_elementwise(draft, node) and len(varying := varying_operands(draft, node)) == 1:
@@ -124,26 +142,31 @@ def _operand(draft: Draft, node: Node, axis: int, begin: int, extent: int) -> in
 
 
 def _repeat(draft: Draft, part: _Part, suffix: str) -> int:
-    """Inserts a part's operators directly behind what makes its source; returns the last one's output."""
+    """Inserts copies of a part's operators directly after the producer of its source.
+
+    Returns the output of the last one. `suffix` is added to the names of the tensors.
+    """
     t = part.source
-    for like in part.functions:
-        t = _copy(draft, like, t, draft.tensors[t].shape, suffix)
-    for like, shape in part.moves:
-        t = _copy(draft, like, t, shape, suffix)
+    for original in part.functions:
+        t = _copy(draft, original, t, draft.tensors[t].shape, suffix)
+    for original, shape in part.moves:
+        t = _copy(draft, original, t, shape, suffix)
     return t
 
 
-def _copy(draft: Draft, like: Node, t: int, shape: Shape, suffix: str) -> int:
-    """Inserts an operator like another one directly behind what makes `t`, which it reads.
+def _copy(draft: Draft, original: Node, t: int, shape: Shape, suffix: str) -> int:
+    """Inserts a copy of `original` that reads `t`, directly after the producer of `t`.
 
-    Returns its output, which has this shape, and the other one's name with a suffix.
+    Returns its output. Its shape is `shape`, and its name is that of the output of `original` with `suffix`.
     """
-    tensor, read = variant(draft.tensors[like.outputs[0]], suffix, shape), draft.tensors[t]
-    out = draft.add_tensor(replace(tensor, dtype=read.dtype, quant=read.quant) if _moves(like) else tensor)
-    (varying,), place = varying_operands(draft, like), draft.producer(t)
-    inputs = [t if i == varying else i for i in like.inputs]
+    tensor, read = variant(draft.tensors[original.outputs[0]], suffix, shape), draft.tensors[t]
+    out = draft.add_tensor(
+        replace(tensor, dtype=read.dtype, quant=read.quant) if _is_move(original) else tensor
+    )
+    (varying,), place = varying_operands(draft, original), draft.producer(t)
+    inputs = [t if i == varying else i for i in original.inputs]
     assert place is not None
-    draft.insert(place, Node(like.kind, inputs, [out], like.attrs, like.index))
+    draft.insert(place, Node(original.kind, inputs, [out], original.attrs, original.index))
     return out
 
 
@@ -151,7 +174,10 @@ def _copy(draft: Draft, like: Node, t: int, shape: Shape, suffix: str) -> int:
 
 
 def _shrink_parts(draft: Draft, node: Node) -> bool:
-    """Runs the operators up to one that makes pixels smaller on each part, directly behind its producer."""
+    """Runs the operators after a concatenation, up to one that reduces channels, on each part instead.
+
+    They are inserted directly after each part's producer. Returns whether this was possible.
+    """
     axis = along = node.attributes(g.AxisAttrs).axis
     chain, axes = chain_to_smaller(draft, node.outputs[0]), list[int]()
     for each in chain:
@@ -177,23 +203,24 @@ def _shrink_parts(draft: Draft, node: Node) -> bool:
 
 
 def chain_to_smaller(draft: Draft, t: int) -> list[Node]:
-    """Returns the operators that follow `t` one by one, up to one that makes pixels smaller; or nothing.
+    """Returns the operators after `t` up to one that makes pixels smaller; [] if there is no such chain.
 
-    The others keep each pixel's place and size, or are RESHAPEs and TRANSPOSEs.
+    Each operator is the only reader of the one before it. Those before the last one keep each pixel's place
+    and size, or are RESHAPEs and TRANSPOSEs.
     """
     chain = list[Node]()
     while (node := draft.only_reader(t)) is not None:
         chain.append(node)
         if _makes_pixels_smaller(draft, node):
             return chain
-        if not _moves(node) and not _keeps_pixels(draft, node):
+        if not _is_move(node) and not _keeps_pixels(draft, node):
             break
         t = node.outputs[0]
     return []
 
 
 def _makes_pixels_smaller(draft: Draft, node: Node) -> bool:
-    """Whether it is a convolution of single pixels that has fewer output than input channels."""
+    """Whether the operator is a 1x1 convolution that has fewer output channels than input channels."""
     if node.kind is not OpKind.CONV_2D or not all(
         draft.tensors[t].is_constant for t in node.inputs[1:] if t >= 0
     ):
@@ -204,19 +231,19 @@ def _makes_pixels_smaller(draft: Draft, node: Node) -> bool:
 
 
 def _keeps_pixels(draft: Draft, node: Node) -> bool:
-    """Whether it computes each pixel from the same pixel of its one operand, and the shape stays the same."""
+    """Whether the operator has one operand, and computes each pixel from the operand's pixel at its place."""
     if node.kind is OpKind.SOFTMAX:
         return True
     return is_elementwise(draft, node) and len(varying_operands(draft, node)) == 1
 
 
-def _moves(node: Node) -> bool:
-    """Whether it is a RESHAPE or TRANSPOSE."""
+def _is_move(node: Node) -> bool:
+    """Whether the operator is a RESHAPE or TRANSPOSE."""
     return node.kind in ALIAS_KINDS or isinstance(node.attrs, g.TransposeAttrs)
 
 
 def varying_operands(draft: Draft, node: Node) -> set[int]:
-    """Returns the operands that are no constants."""
+    """Returns the operator's operands that are not constants."""
     return {t for t in node.inputs if t >= 0 and not draft.tensors[t].is_constant}
 
 
@@ -224,7 +251,10 @@ def varying_operands(draft: Draft, node: Node) -> set[int]:
 
 
 def _axis_before(draft: Draft, node: Node, axis: int) -> int | None:
-    """Returns the input's dimension that is dimension `axis` of a RESHAPE's or TRANSPOSE's output."""
+    """Returns which input dimension becomes dimension `axis` of the output of a RESHAPE or TRANSPOSE.
+
+    None if there is no such dimension.
+    """
     if isinstance(node.attrs, g.TransposeAttrs):
         return node.attrs.perm[axis]
     if node.kind not in ALIAS_KINDS:
@@ -233,7 +263,7 @@ def _axis_before(draft: Draft, node: Node, axis: int) -> int | None:
 
 
 def _axis_after(draft: Draft, node: Node, axis: int) -> int | None:
-    """Returns the output's dimension that is dimension `axis` of the input of an operator of a chain."""
+    """Returns which output dimension of an operator dimension `axis` of its input becomes, or None."""
     if isinstance(node.attrs, g.TransposeAttrs):
         return node.attrs.perm.index(axis)
     shape = draft.tensors[node.outputs[0]].shape
@@ -244,7 +274,11 @@ def _axis_after(draft: Draft, node: Node, axis: int) -> int | None:
 
 
 def _same_axis(shape: Shape, other: Shape, axis: int) -> int | None:
-    """Returns the dimension of `other` that is dimension `axis` of `shape` after a RESHAPE, or None."""
+    """Returns the dimension of `other` that corresponds to dimension `axis` of `shape`, or None.
+
+    A tensor of one shape is reshaped to the other one. Dimensions correspond if they have the same size, and
+    the same number of elements lies inside them.
+    """
     inner = math.prod(shape[axis + 1 :])
     places = (d for d, n in enumerate(other) if n == shape[axis] and math.prod(other[d + 1 :]) == inner)
     return next(places, None)

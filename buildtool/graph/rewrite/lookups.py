@@ -1,4 +1,4 @@
-"""Rewrites that run the reference executor: folded constants, fused clamps, tables of functions of one byte.
+"""Rewrites that run the reference executor: constant folding, fused clamps, lookups of functions of one byte.
 
 Operators become one LOOKUP if each element of their result only depends on the same element of one int8
 tensor. Examples are swish (MUL of x and LOGISTIC of x), a hard swish in parts (ADD 3, RELU6, MUL 1/6, MUL x),
@@ -77,7 +77,7 @@ def _fold(draft: Draft, node: Node, total: int) -> None:
 
 
 def _estimate_work(graph: Graph) -> int:
-    """Estimates the products and sums of the graph's only operator, plus one per input element."""
+    """Estimates the work of a graph of one operator: its products and sums, plus one per input element."""
     op = graph.ops[0]
     window = op.attrs.kernel[0] * op.attrs.kernel[1] if isinstance(op.attrs, g.PoolAttrs) else 1
     return op_macs(graph, op) + graph.tensors[op.outputs[0]].elements * window + graph.tensors[0].elements
@@ -153,7 +153,7 @@ def fuse_lookups(draft: Draft) -> None:
 
 
 def is_elementwise(draft: Draft, node: Node) -> bool:
-    """Returns whether each output element only depends on scalar constants and elements at its place."""
+    """Whether each output element only depends on scalar constants and the inputs' elements at its place."""
     if node.kind not in ELEMENT_KINDS or isinstance(node.attrs, g.WidenedAttrs):
         return False
     activations = [draft.tensors[t] for t in (*_varying_inputs(draft, node), *node.outputs)]
@@ -172,9 +172,9 @@ def _varying_inputs(draft: Draft, node: Node) -> Iterable[int]:
 def _find_function(draft: Draft, last: Node, places: dict[int, int]) -> _Function | None:
     """Returns the largest function of one int8 tensor that ends with `last`, or None.
 
-    No other operator may read its intermediate tensors. The search goes backwards. It always continues with
-    the tensor whose producer is last in execution order (`places`), because by then all readers of this
-    tensor have been examined.
+    The operators are collected from `last` towards the network's input. The next one is always the producer
+    that runs last (`places`: each operator's place in execution order). All readers of its result run later,
+    so they have been seen. The search ends if one of them does not belong to the function.
     """
     nodes, pending = [last], set(_varying_inputs(draft, last))
     function = None
@@ -200,11 +200,11 @@ def _replace(draft: Draft, function: _Function) -> None:
 
     last, *others = function.nodes
     ops = [node.op() for node in reversed(function.nodes)]
-    tensors = {t: _spread(draft.tensors[t]) for op in ops for t in (*op.inputs, *op.outputs)}
+    tensors = {t: _for_every_byte(draft.tensors[t]) for op in ops for t in (*op.inputs, *op.outputs)}
     graph = graph_of(draft.name, tensors, ops, [function.source], ops[-1].outputs)
-    every = np.arange(256, dtype=np.uint8).view(np.int8).reshape(_EVERY)
+    all_bytes = np.arange(256, dtype=np.uint8).view(np.int8).reshape(_EVERY)
     try:
-        values = execute(graph, [every])[graph.outputs[0]].reshape(256).view(np.int8).copy()
+        values = execute(graph, [all_bytes])[graph.outputs[0]].reshape(256).view(np.int8).copy()
     except UnsupportedError:  # the operators stay; their own computation reports the error
         return
     name = f"{draft.tensors[last.outputs[0]].name}/table"
@@ -215,8 +215,8 @@ def _replace(draft: Draft, function: _Function) -> None:
         draft.remove(node)
 
 
-def _spread(tensor: Tensor) -> Tensor:
-    """Returns the tensor with one element for each of the 256 bytes. A constant gets one element."""
+def _for_every_byte(tensor: Tensor) -> Tensor:
+    """Returns a tensor like `tensor` with 256 elements, one for each byte; a constant keeps one element."""
     if tensor.data is None:
         return replace(tensor, shape=_EVERY)
     return replace(tensor, shape=(1, 1, 1, 1), data=tensor.data.reshape(1, 1, 1, 1))

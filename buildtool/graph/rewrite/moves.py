@@ -16,25 +16,25 @@ def drop_noops(draft: Draft) -> None:
     for node in draft.nodes:
         if node.dead:
             continue
-        if node.kind is OpKind.CAST and _relabels(draft, node):
+        if node.kind is OpKind.CAST and _is_relabelling(draft, node):
             draft.become(node, OpKind.RESHAPE, Attrs())
         before = draft.producer(node.inputs[0]) if node.kind in ALIAS_KINDS else None
         if before and before.kind in ALIAS_KINDS and draft.only_reader(before.outputs[0]) is node:
             draft.become(node, OpKind.RESHAPE, type(node.attrs)())
             draft.set_input(node, 0, before.inputs[0])
             draft.remove(before)
-        if _copies(draft, node):
+        if _is_copy(draft, node):
             draft.bypass(node)
 
 
-def _relabels(draft: Draft, node: Node) -> bool:
-    """Whether a CAST keeps all bits: from int32 to uint32, or back."""
+def _is_relabelling(draft: Draft, node: Node) -> bool:
+    """Whether an operator is a CAST that keeps all bits: from int32 to uint32, or back."""
     tensors = [draft.tensors[t] for t in (node.inputs[0], node.outputs[0])]
     plain = all(tensor.quant is None and tensor.dtype in WORDS for tensor in tensors)
     return plain and tensors[0].dtype is not tensors[1].dtype
 
 
-def _copies(draft: Draft, node: Node) -> bool:
+def _is_copy(draft: Draft, node: Node) -> bool:
     """Returns whether the operator's output has the same bytes as its input."""
     if not node.inputs or len(node.outputs) != 1:
         return False
@@ -140,7 +140,7 @@ def drop_repeats(draft: Draft) -> None:
 
 
 def _broadcasts(draft: Draft, tile: Node, reader: Node) -> bool:
-    """Returns whether the reader computes the same without the TILE."""
+    """Whether the arithmetic operator `reader` computes the same values if it reads the TILE's input."""
     x, same = draft.tensors[tile.inputs[0]], draft.same_quantization(tile.inputs[0], tile.outputs[0])
     if reader.inputs.count(tile.outputs[0]) != 1 or not same:
         return False

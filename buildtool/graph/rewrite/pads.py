@@ -35,9 +35,9 @@ def simplify_pads(draft: Draft) -> None:
 
 
 def _merge(draft: Draft, node: Node, attrs: g.PadAttrs) -> bool:
-    """Adds this PAD's sizes to the PADs that read it. Nothing else may read it.
+    """Adds this PAD's sizes to the PADs that read it, and removes it. Returns whether this was possible.
 
-    All PADs must pad with the same value.
+    It is possible if only PADs read it, and all of them pad with the same value.
     """
     readers = draft.readers(node.outputs[0])
     others = [r.attrs for r in readers if isinstance(r.attrs, g.PadAttrs)]
@@ -55,8 +55,8 @@ def _merge(draft: Draft, node: Node, attrs: g.PadAttrs) -> bool:
 def _fold(draft: Draft, node: Node, attrs: g.PadAttrs) -> None:
     """Moves the padding of rows and columns into the convolutions and poolings that read this PAD.
 
-    The PAD must not change the quantisation. If other operators read it, it stays, and padding moves only
-    where the PAD's input is in memory until the last of them has run. Then no step needs more memory.
+    The PAD must not change the quantisation. If other operators read it, too, it stays; padding then moves
+    only if the PAD's input is in memory until the last reader has run, so that no operator needs more memory.
     """
     (source, *_), (padded,) = node.inputs, node.outputs
     x, readers = draft.tensors[source], draft.readers(padded)
@@ -76,7 +76,10 @@ def _fold(draft: Draft, node: Node, attrs: g.PadAttrs) -> None:
 
 
 def outlives(draft: Draft, source: int, pad: Node, readers: list[Node]) -> bool:
-    """Whether `source` is read after all `readers` of the PAD anyway, by an operator or the caller."""
+    """Whether `source` is in memory until all `readers` of the PAD have run.
+
+    That is so if an operator reads `source` later, or if it is a network output.
+    """
     if source in draft.outputs:
         return True
     last = max((draft.nodes.index(reader) for reader in readers), default=-1)
@@ -84,10 +87,10 @@ def outlives(draft: Draft, source: int, pad: Node, readers: list[Node]) -> bool:
 
 
 def _with_padding(draft: Draft, pad: Node, attrs: g.PadAttrs, reader: Node) -> Attrs | None:
-    """Returns the attributes with which `reader` reads the PAD's input, None where it cannot.
+    """Returns attributes with which `reader` can read the PAD's input and pad it itself, or None.
 
     A convolution pads with its input's zero point, which adds nothing to its sums. So the PAD must pad with
-    the zero point.
+    the zero point. `attrs`: the PAD's attributes.
     """
     x, (top, bottom), (left, right) = draft.tensors[pad.inputs[0]], *attrs.paddings[1:3]
     if reader.inputs.count(pad.outputs[0]) != 1 or reader.inputs[0] != pad.outputs[0]:
@@ -108,11 +111,13 @@ def _add(a: Pad, b: Pad) -> Pad:
 def _pool_with_padding(
     kind: OpKind, pool: g.PoolAttrs, fill: Pad, value: int, x: Tensor, out: tuple[int, ...]
 ) -> Attrs | None:
-    """Returns the attributes of a pooling of `x` that also pads with `fill`; None if it does not exist.
+    """Returns the attributes of a pooling of `x` that also does the padding of a PAD; None if no pooling can.
 
-    A pooling's own padding does not count, but a PAD's does. For a maximum it makes no difference where the
-    value is the least of the type. Elsewhere all padding that a window meets must be of one sort. Every
-    window has to meet the input.
+    `pool`: the pooling's attributes, `out`: its output's shape. `fill` and `value`: the PAD's padding.
+
+    Positions that a pooling pads do not count, but those of a PAD do. A maximum is the same either way if the
+    PAD's value is the least of the type. Otherwise the padding that windows meet must be only the PAD's or
+    only the pooling's. Every window has to meet the input.
     """
     both, own = _add(pool.pad, fill), pool.pad
     axes = (
@@ -141,9 +146,10 @@ def _pool_with_padding(
 
 
 def _move_behind_alias(draft: Draft, node: Node, attrs: g.PadAttrs) -> bool:
-    """Moves this PAD after the alias that reads it, which then reshapes the unpadded input.
+    """Moves this PAD after the alias that reads it. Returns whether this was possible.
 
-    This is possible if the alias only adds or removes dimensions of size 1. Such dimensions are never padded.
+    The alias then reshapes the unpadded input. It may only add or remove dimensions of size 1, which are
+    never padded.
     """
     alias = draft.only_reader(node.outputs[0])
     if alias is None or alias.kind not in ALIAS_KINDS:
@@ -185,7 +191,7 @@ def widen_additions(draft: Draft) -> None:
 
 
 def _can_widen(draft: Draft, reader: Node, padded: int) -> bool:
-    """Returns whether `reader` is an ADD of the padded tensor and another activation of the same shape."""
+    """Whether `reader` is an ADD of the padded tensor and another activation of the same shape."""
     if reader.kind is not OpKind.ADD or len(reader.inputs) != 2 or reader.inputs[0] == reader.inputs[1]:
         return False
     other = draft.tensors[reader.inputs[1 - reader.inputs.index(padded)]]

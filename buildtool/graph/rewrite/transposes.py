@@ -1,4 +1,4 @@
-"""Simplifies TRANSPOSEs: removes them, composes them, and moves them behind what makes tensors smaller."""
+"""Removes TRANSPOSEs, joins them, and moves them after operators that make tensors smaller."""
 
 import math
 from dataclasses import replace
@@ -17,7 +17,7 @@ Atom = tuple[int, float]  # elements, and the distance between them in the sourc
 
 
 def simplify_transposes(draft: Draft) -> None:
-    """Removes TRANSPOSEs, makes them byte aliases, composes them, or moves them behind other operators."""
+    """Removes TRANSPOSEs, turns them into aliases, joins them, or moves them after other operators."""
     for node in draft.each(OpKind.TRANSPOSE):
         if not isinstance(node.attrs, g.TransposeAttrs):
             continue
@@ -35,7 +35,10 @@ def simplify_transposes(draft: Draft) -> None:
 
 
 def _compose(draft: Draft, node: Node, perm: Perm) -> bool:
-    """Composes this TRANSPOSE with the TRANSPOSEs that read it, if it has no other readers."""
+    """Joins this TRANSPOSE with the TRANSPOSEs that read it. Returns whether this was possible.
+
+    It is not possible if other operators read it, too.
+    """
     readers = draft.readers(node.outputs[0])
     if not readers or any(not isinstance(r.attrs, g.TransposeAttrs) for r in readers):
         return False
@@ -47,9 +50,9 @@ def _compose(draft: Draft, node: Node, perm: Perm) -> bool:
 
 
 def _push(draft: Draft, node: Node, perm: Perm) -> bool:
-    """Moves this TRANSPOSE behind the MEANs that read it, as their results are smaller.
+    """Moves this TRANSPOSE after the MEANs that read it, as their results are smaller.
 
-    Each mean adds the same integers and rounds in the same way.
+    Each mean adds the same integers and rounds in the same way. Returns whether this was possible.
     """
     means, source = draft.readers(node.outputs[0]), node.inputs[0]
     if not means or any(mean.kind != OpKind.MEAN for mean in means):
@@ -82,7 +85,7 @@ def _push(draft: Draft, node: Node, perm: Perm) -> bool:
 
 
 def _merge(draft: Draft, node: Node) -> bool:
-    """Makes this TRANSPOSE and the last ones before it, with RESHAPEs in between, one TRANSPOSE."""
+    """Joins this TRANSPOSE with earlier ones that only RESHAPEs separate from it. Returns whether it did."""
     chain, t, last = list[Node](), node.inputs[0], node
     while (before := draft.producer(t)) is not None and draft.only_reader(t) is not None:
         if not isinstance(before.attrs, g.TransposeAttrs) and before.kind not in ALIAS_KINDS:
@@ -110,10 +113,10 @@ def _merge(draft: Draft, node: Node) -> bool:
 
 
 def _order(draft: Draft, moves: list[Node]) -> tuple[Shape, Perm, Shape] | None:
-    """Returns shape, permutation and transposed shape of the one TRANSPOSE that is all these moves.
+    """Returns the one TRANSPOSE that equals the operators `moves`: (input shape, permutation, output shape).
 
-    Elements that stay neighbours are one dimension. None if a RESHAPE joins elements that are no neighbours
-    in an irregular way.
+    The moves are TRANSPOSEs and RESHAPEs. Elements that stay neighbours form one dimension. None if no
+    TRANSPOSE of at most MAX_RANK dimensions equals them.
     """
     shape = draft.tensors[moves[0].inputs[0]].shape
     dims: list[list[Atom]] = [[(n, math.prod(shape[d + 1 :]))] for d, n in enumerate(shape)]
@@ -137,7 +140,10 @@ def _order(draft: Draft, moves: list[Node]) -> tuple[Shape, Perm, Shape] | None:
 
 
 def _divide(dims: list[list[Atom]], shape: Shape) -> list[list[Atom]] | None:
-    """Returns the atoms of each dimension after a RESHAPE to `shape`; None if it does not divide them."""
+    """Returns the atoms of each dimension after a RESHAPE to `shape`; None if its sizes would cut an atom.
+
+    An atom is a run of equally spaced elements that stay in order; a dimension is a list of atoms.
+    """
     rest = [atom for atoms in dims for atom in atoms if atom[0] != 1][::-1]
     divided = []
     for n in shape:
@@ -156,7 +162,7 @@ def _divide(dims: list[list[Atom]], shape: Shape) -> list[list[Atom]] | None:
 
 
 def _merged(atoms: list[Atom]) -> list[Atom]:
-    """Returns the atoms with neighbours in the source as one. Atoms of one element are left out."""
+    """Joins atoms that are contiguous in the source, and drops atoms of one element (see `_divide`)."""
     merged = list[Atom]()
     for size, stride in atoms:
         if merged and merged[-1][1] == size * stride:
@@ -170,9 +176,10 @@ def _merged(atoms: list[Atom]) -> list[Atom]:
 
 
 def _push_behind_pixels(draft: Draft, node: Node, perm: Perm) -> bool:
-    """Moves a TRANSPOSE of whole pixels behind the operators up to one that makes the pixels smaller.
+    """Moves a TRANSPOSE of whole pixels after later operators, up to one that makes the pixels smaller.
 
-    These operators then read the image before it, row by row. RESHAPEs that keep the pixels do not matter.
+    These operators then read, row by row, the image that the TRANSPOSE read. RESHAPEs among them that keep
+    the pixels are removed. Returns whether this was possible.
     """
     source, chain = node.inputs[0], chain_to_smaller(draft, node.outputs[0])
     moves = [each for each in chain if each.kind in (*ALIAS_KINDS, OpKind.TRANSPOSE)]
@@ -207,14 +214,17 @@ def _push_behind_pixels(draft: Draft, node: Node, perm: Perm) -> bool:
 
 
 def _keeps_channels(draft: Draft, node: Node) -> bool:
-    """Whether a RESHAPE has the same last dimension before and after it."""
+    """Whether a RESHAPE keeps the last dimension and the quantisation."""
     shape, source = draft.tensors[node.outputs[0]].shape, draft.tensors[node.inputs[0]].shape
     same = draft.same_quantization(node.inputs[0], node.outputs[0])
     return same and len(shape) > 1 and shape[-1:] == source[-1:]
 
 
 def _image(draft: Draft, t: int) -> Shape:
-    """Returns a shape with the pixels of `t`, and the rows of the image that it is a RESHAPE of, if any."""
+    """Returns the shape of `t` as an image: (1, rows, columns, channels).
+
+    If `t` is a RESHAPE of an image, it has that image's rows where its pixels fit into them.
+    """
     shape, before = draft.tensors[t].shape, draft.producer(t)
     columns = shape[-2]
     if before is not None and before.kind in ALIAS_KINDS:
@@ -228,9 +238,11 @@ def _image(draft: Draft, t: int) -> Shape:
 
 
 def _split_planes(draft: Draft, node: Node) -> bool:
-    """Makes planes of each map instead of those of the maps that are joined as rows, and joins the planes.
+    """Moves a TRANSPOSE from pixels to planes before a concatenation of feature maps.
 
-    A map becomes planes as it is computed. Functions of elements in between run behind the join.
+    A plane has one channel of all pixels. Each map then becomes planes as soon as it is computed, and the
+    planes are joined. Elementwise operators between the concatenation and the TRANSPOSE run on the joined
+    planes. Returns whether this was possible.
     """
     source, result = (draft.tensors[t].shape for t in (node.inputs[0], node.outputs[0]))
     rows, channels = math.prod(source[:-1]), source[-1]
@@ -252,7 +264,10 @@ def _split_planes(draft: Draft, node: Node) -> bool:
 
 
 def _join_planes(draft: Draft, node: Node, join: Node, functions: list[Node]) -> bool:
-    """Makes the output of the TRANSPOSE `node` from planes of the maps that `join` joins, if it does."""
+    """Replaces the TRANSPOSE `node` by planes of the maps that the concatenation `join` joins.
+
+    `functions` are the elementwise operators between `join` and `node`. Returns whether this was possible.
+    """
     axis, joined = join.attributes(g.AxisAttrs).axis, draft.tensors[join.outputs[0]]
     images = [_map_of(draft, t, joined.shape[-1]) for t in join.inputs]
     maps = [t for t in images if t is not None and draft.same_quantization(t, join.outputs[0])]
@@ -275,7 +290,10 @@ def _join_planes(draft: Draft, node: Node, join: Node, functions: list[Node]) ->
 
 
 def _put_planes(draft: Draft, node: Node, t: int) -> int:
-    """Inserts a TRANSPOSE of an image to planes behind its producer; returns a line for each channel."""
+    """Inserts a TRANSPOSE of the image `t` to planes after its producer.
+
+    Returns the planes as a tensor (1, channels, pixels). `node` is the TRANSPOSE that this replaces.
+    """
     image, place = draft.tensors[t], draft.producer(t)
     _, rows, columns, channels = image.shape
     planes = draft.add_tensor(variant(image, "planes", (1, channels, rows, columns)))
@@ -287,7 +305,7 @@ def _put_planes(draft: Draft, node: Node, t: int) -> int:
 
 
 def _map_of(draft: Draft, t: int, channels: int) -> int | None:
-    """Returns the image with this many channels that `t` is a RESHAPE of; None if there is none."""
+    """Returns the image with this many channels that `t` is a RESHAPE of, None if there is no such image."""
     while draft.only_reader(t) is not None and (before := draft.producer(t)) is not None:
         shape = draft.tensors[t].shape
         if before.kind not in ALIAS_KINDS:

@@ -1,6 +1,7 @@
 """How operators run on turned signals (see `turns`): their attributes, and the shapes of their operands.
 
-A signal (1, 1, L, C), (1, L, C) or (1, L, 1, C) becomes (1, L, 1, C).
+A signal is a tensor (1, 1, L, C), (1, L, C) or (1, L, 1, C) of L samples in time with C channels. Turned, it
+is an image of L rows and one column, (1, L, 1, C).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _OF_COLUMNS = (0, 1, 2, 3)  # (1, L, 1, C)
 
 
 def turned_shape(shape: Shape) -> Shape | None:
-    """The shape of a signal as one column; None if it is no signal."""
+    """Returns the shape (1, L, 1, C) of a signal of shape `shape`; None if the shape is not a signal's."""
     match shape:
         case (1, length, channels) | (1, 1, length, channels) | (1, length, 1, channels):
             return 1, length, 1, channels
@@ -33,7 +34,10 @@ def turned_shape(shape: Shape) -> Shape | None:
 
 
 def turned_attrs(graph: Graph, op: Op, fixed: Iterable[int]) -> Attrs | None:
-    """The attributes of an operator on turned signals; None if it cannot run on them."""
+    """Returns an operator's attributes for turned signals (time along the rows); None if it cannot run so.
+
+    `fixed` are tensors that must keep their shape: an operator that reads or writes one is not turned.
+    """
     activations = [t for t in (*op.inputs, *op.outputs) if t >= 0 and not graph.tensors[t].is_constant]
     source, result = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
     if len(op.outputs) != 1 or not set(activations).isdisjoint(fixed) or op.kind in ALIAS_KINDS:
@@ -65,7 +69,10 @@ def turned_attrs(graph: Graph, op: Op, fixed: Iterable[int]) -> Attrs | None:
 
 
 def order_of(graph: Graph, activations: Iterable[int]) -> Shape | None:
-    """Which dimensions become which: the same for all activations of an operator, or None."""
+    """Returns which dimension of a turned signal each dimension of these activations becomes.
+
+    Returns None if the activations do not agree in this.
+    """
     shapes = [graph.tensors[t].shape for t in activations]
     if all(len(shape) == 3 for shape in shapes):
         return _OF_LINES
@@ -77,13 +84,17 @@ def order_of(graph: Graph, activations: Iterable[int]) -> Shape | None:
 
 
 def _permute(values: Sequence[Any], order: Shape, missing: Any) -> tuple[Any, ...]:
-    """One value per dimension, in the order of a turned signal's dimensions."""
+    """Returns one value for each of the 4 dimensions of a turned signal.
+
+    `values` has one value for each dimension before turning, and `order` says which dimension each becomes.
+    The other dimensions get `missing`.
+    """
     places = dict(zip(order, values, strict=True))
     return tuple(places.get(dimension, missing) for dimension in range(4))
 
 
 def _turn_mean(op: Op, source: Tensor, result: Tensor) -> Attrs | None:
-    """The attributes of a mean over all samples; other means are not turned."""
+    """Returns the attributes of a mean over all samples of a turned signal; None for other means."""
     shape, attrs, last = turned_shape(source.shape), op.attrs, len(source.shape) - 1
     if not isinstance(attrs, g.MeanAttrs) or shape is None or last in attrs.axes:
         return None
@@ -93,7 +104,10 @@ def _turn_mean(op: Op, source: Tensor, result: Tensor) -> Attrs | None:
 
 
 def _turn_window(graph: Graph, op: Op, attrs: g.ConvAttrs | g.PoolAttrs) -> Attrs | None:
-    """The attributes of a window whose rows become columns."""
+    """Returns the attributes of a convolution or pooling with rows and columns exchanged.
+
+    None if a sum of floats would then be in another order, which changes its rounding.
+    """
     pad = g.Pad(attrs.pad.left, attrs.pad.right, attrs.pad.top, attrs.pad.bottom)
     stride = attrs.stride[::-1]
     if isinstance(attrs, g.PoolAttrs):
@@ -108,7 +122,7 @@ def _turn_window(graph: Graph, op: Op, attrs: g.ConvAttrs | g.PoolAttrs) -> Attr
 
 
 def _broadcasts(graph: Graph, op: Op) -> bool:
-    """Whether the turned operands of a function of elements or pixels have the turned result's shape."""
+    """Whether the operands of an operator still broadcast to its result when all of them are turned."""
     result = graph.tensors[op.outputs[0]].shape
     shapes = [operand_shape(graph.tensors[t], result) for t in op.inputs if t >= 0]
     if any(shape is None for shape in shapes):
@@ -120,7 +134,10 @@ def _broadcasts(graph: Graph, op: Op) -> bool:
 
 
 def operand_shape(tensor: Tensor, result: Shape) -> Shape | None:
-    """The shape of an operand that is broadcast to a turned result; None if there is none."""
+    """Returns the shape of an operand that is broadcast to a turned result; None if it has no such shape.
+
+    `result` is the shape of the result before it is turned.
+    """
     if not tensor.is_constant:
         return turned_shape(tensor.shape)
     if math.prod(tensor.shape[:-1]) == 1:
@@ -129,10 +146,10 @@ def operand_shape(tensor: Tensor, result: Shape) -> Shape | None:
 
 
 def samples_at_once(graph: Graph, op: Op) -> int:
-    """How many samples of a convolution's input may lie in one row, as channels; 1 if no more than one.
+    """Returns how many samples of a convolution's input can form one row, as its channels; 1 for none.
 
-    The window begins, moves and ends by that number of samples. So its filter has the same bytes as for
-    single samples.
+    The window's first sample, length and stride must be multiples of that number. Then the filter has the
+    same bytes as for single samples.
     """
     source, attrs = graph.tensors[op.inputs[0]], op.attrs
     if (

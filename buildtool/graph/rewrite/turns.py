@@ -1,10 +1,11 @@
-"""Turns signals: networks of one row and many columns become networks of many rows and one column.
+"""Turns signals: images of one row and many columns become images of many rows and one column.
 
-A signal has the same bytes as 1xL and as Lx1, so no input or output changes. But plans stream rows, and keep
-rows in rings. Conv1D of Keras reads its signal as (1, 1, L, C), MaxPooling1D as (1, L, 1, C), and in between
-tensors have shape (1, L, C). Turned, all are (1, L, 1, C), and the RESHAPEs in between are gone.
+A signal (samples in time) has the same bytes in both forms, so no input or output changes. But plans compute
+row by row, and keep rows in rings. Conv1D of Keras reads its signal as (1, 1, L, C), MaxPooling1D as
+(1, L, 1, C), and in between tensors have shape (1, L, C). Turned, all are (1, L, 1, C), and the RESHAPEs in
+between disappear.
 
-Kernels are often faster along a row. So planning tries the turned network beside the other one.
+Kernels are often faster along a row. So planning tries both the turned and the given network.
 """
 
 from __future__ import annotations
@@ -37,10 +38,11 @@ from buildtool.graph.types import Attrs, Graph, Op, OpKind, cached_on_graph
 
 @cached_on_graph
 def turn_signals(graph: Graph) -> Graph:
-    """Returns the network with its signals as columns; the same graph where that changes nothing.
+    """Returns the network with turned signals (time along the rows); `graph` itself if that changes nothing.
 
-    Only connected signals that a window moves along are turned. Operators that cannot run on turned signals
-    read and write them through RESHAPEs, which run no code.
+    Signals are turned if they are connected by operators that can run on turned signals, and if the windows
+    of at least one operator move along them. Other operators read and write them through RESHAPEs, which run
+    no code.
     """
     turned = _find_turned(graph)
     if not turned:
@@ -51,9 +53,11 @@ def turn_signals(graph: Graph) -> Graph:
 
 
 def _join_samples(graph: Graph, before: Graph) -> Graph:
-    """Makes rows of several samples of a network's input, where its first convolution moves by that number.
+    """Makes each row of a network input several samples, if its first convolution allows that.
 
-    The samples are the row's channels. `before` is the network that was turned.
+    The number of samples is such that the convolution's stride is a multiple of it (see `samples_at_once`).
+    They become the row's channels. `graph`: the network with turned signals (time along the rows). `before`:
+    the same network before its signals were turned.
     """
     tensors, ops, roots = list(graph.tensors), list(graph.ops), alias_roots(graph)
     columns = {
@@ -86,14 +90,14 @@ def _join_samples(graph: Graph, before: Graph) -> Graph:
 
 @dataclass(frozen=True)
 class _Turned:
-    """What may be turned: the operators with their new attributes, and the signals between them."""
+    """What is turned: the operators' new attributes, by their positions, and the signals that they use."""
 
     attrs: Mapping[int, Attrs]
     signals: frozenset[int]
 
 
 def _find_turned(graph: Graph) -> _Turned | None:
-    """Finds the operators and signals to turn; None if there are none."""
+    """Finds the operators and signals to turn; None if no operator is turned."""
     fixed = {t for state in graph.states for t in (state.before, state.after)}
     attrs = {p: new for p, op in enumerate(graph.ops) if (new := turned_attrs(graph, op, fixed)) is not None}
     groups = _Groups()
@@ -118,39 +122,42 @@ def _find_turned(graph: Graph) -> _Turned | None:
 
 
 class _Groups:
-    """Sets of connected tensors."""
+    """Disjoint sets of connected tensors (union-find)."""
 
     def __init__(self) -> None:
         self._parent: dict[int, int] = {}
 
     def find(self, t: int) -> int:
-        """The tensor that stands for all that are connected with `t`."""
+        """Returns the representative of the set that contains `t`."""
         while (parent := self._parent.setdefault(t, t)) != t:
             self._parent[t] = self._parent[parent]
             t = self._parent[t]
         return t
 
     def join(self, tensors: Sequence[int]) -> None:
-        """Connects tensors."""
+        """Unites the sets of these tensors."""
         for t in tensors[1:]:
             self._parent[self.find(t)] = self.find(tensors[0])
 
 
 def _signals_of(graph: Graph, op: Op) -> list[int]:
-    """The activations of an operator that are signals."""
+    """Returns the activations that an operator reads or writes and that are signals."""
     activations = (t for t in (*op.inputs, *op.outputs) if t >= 0 and not graph.tensors[t].is_constant)
     return [t for t in dict.fromkeys(activations) if turned_shape(graph.tensors[t].shape)]
 
 
 def _keeps_signal(graph: Graph, op: Op, fixed: Iterable[int]) -> bool:
-    """Whether a RESHAPE makes a signal of a signal, of the same length."""
+    """Whether a RESHAPE changes a signal into a signal of the same length and channels.
+
+    Neither may be in `fixed`, the tensors that must keep their shape.
+    """
     shapes = [turned_shape(graph.tensors[t].shape) for t in (op.inputs[0], op.outputs[0])]
     free = not graph.tensors[op.inputs[0]].is_constant and {op.inputs[0], op.outputs[0]}.isdisjoint(fixed)
     return free and shapes[0] is not None and shapes[0] == shapes[1]
 
 
 def _is_windowed(graph: Graph, op: Op) -> bool:
-    """Whether a window of several samples moves along the signal."""
+    """Whether the operator has windows of several samples, which move along the signal."""
     if op.kind not in SLIDING_KINDS:
         return False
     if isinstance(op.attrs, g.PoolAttrs):
@@ -162,22 +169,27 @@ def _is_windowed(graph: Graph, op: Op) -> bool:
 
 
 class _Turning:
-    """Builds the turned network; `turned` maps each signal to the tensor that it becomes."""
+    """The turned network while it is built.
 
-    def __init__(self, graph: Graph, of: _Turned) -> None:
-        self.graph, self.of = graph, of
+    `turned` maps each signal to the tensor that it becomes.
+    """
+
+    def __init__(self, graph: Graph, chosen: _Turned) -> None:
+        self.graph, self.chosen = graph, chosen
         self.tensors = list(graph.tensors)
         self.ops: list[Op] = []
         self.turned: dict[int, int] = {}
-        self.there = {t for t in graph.inputs if t not in of.signals}  # signals in their first shape, too
+        self.available = {
+            t for t in graph.inputs if t not in chosen.signals
+        }  # tensors that have values in their given shape
 
     def result(self) -> Graph:
-        """Returns the network."""
+        """Returns the turned network."""
         graph = self.graph
-        inputs = [self._turn(t) if t in self.of.signals else t for t in graph.inputs]
+        inputs = [self._turn(t) if t in self.chosen.signals else t for t in graph.inputs]
         for position, op in enumerate(graph.ops):
-            if position in self.of.attrs:
-                self._run_turned(op, self.of.attrs[position])
+            if position in self.chosen.attrs:
+                self._run_turned(op, self.chosen.attrs[position])
             elif op.kind in ALIAS_KINDS:
                 self._reshape(op)
             else:
@@ -187,7 +199,7 @@ class _Turning:
         return graph_of(graph.name, self.tensors, self.ops, inputs, graph.outputs, graph.states)
 
     def _turn(self, t: int) -> int:
-        """The signal as a column."""
+        """Returns the tensor that the signal `t` becomes; adds it if it is missing."""
         if t not in self.turned:
             tensor, shape = self.tensors[t], turned_shape(self.tensors[t].shape)
             assert shape is not None
@@ -203,19 +215,19 @@ class _Turning:
         return self.turned[t]
 
     def _restore(self, t: int) -> None:
-        """Makes a turned signal available in its first shape."""
-        if self.turned.get(t, t) != t and t not in self.there:
-            self.there.add(t)
+        """Adds a RESHAPE from the turned signal to `t`, its given shape, unless this shape is available."""
+        if self.turned.get(t, t) != t and t not in self.available:
+            self.available.add(t)
             self.ops.append(Op(OpKind.RESHAPE, (self.turned[t],), (t,)))
 
     def _run_turned(self, op: Op, attrs: Attrs) -> None:
         inputs = tuple(self._operand(op, t) if t >= 0 else t for t in op.inputs)
         (result,) = op.outputs
-        outputs = (self._turn(result) if result in self.of.signals else result,)
+        outputs = (self._turn(result) if result in self.chosen.signals else result,)
         self.ops.append(replace(op, inputs=inputs, outputs=outputs, attrs=attrs))
 
     def _operand(self, op: Op, t: int) -> int:
-        """An operand of an operator on turned signals."""
+        """Returns what an operator on turned signals reads instead of `t`: a turned signal, or a constant."""
         tensor = self.graph.tensors[t]
         if tensor.data is None:
             return self._turn(t)
@@ -235,18 +247,18 @@ class _Turning:
         return len(self.tensors) - 1
 
     def _reshape(self, op: Op) -> None:
-        """A RESHAPE of or to turned signals; none where both sides become the same."""
+        """Adds a RESHAPE that reads or writes signals. It is not needed if both become the same tensor."""
         source, result = op.inputs[0], op.outputs[0]
-        if source in self.of.signals and result in self.of.signals and self._is_same(source, result):
+        if source in self.chosen.signals and result in self.chosen.signals and self._is_same(source, result):
             self.turned[result] = self._turn(source)
             return
-        inputs = (self._turn(source) if source in self.of.signals else source, *op.inputs[1:])
-        outputs = (self._turn(result) if result in self.of.signals else result,)
+        inputs = (self._turn(source) if source in self.chosen.signals else source, *op.inputs[1:])
+        outputs = (self._turn(result) if result in self.chosen.signals else result,)
         changed = (inputs, outputs) != (op.inputs, op.outputs)
         self.ops.append(Op(OpKind.RESHAPE, inputs[:1], outputs, Attrs(), op.index) if changed else op)
 
     def _is_same(self, source: int, result: int) -> bool:
-        """Whether two signals of the same bytes also have the same shape and mean the same values."""
+        """Whether two signals have the same shape when turned, the same type and the same quantisation."""
         a, b = self.graph.tensors[source], self.graph.tensors[result]
         return (
             turned_shape(a.shape) == turned_shape(b.shape)
@@ -255,13 +267,13 @@ class _Turning:
         )
 
     def _run(self, op: Op) -> None:
-        """An operator on signals in their first shape."""
+        """Adds an operator that is not turned. It reads and writes signals in their given shape."""
         for t in op.inputs:
-            if t in self.of.signals:
+            if t in self.chosen.signals:
                 self._restore(t)
         self.ops.append(op)
         for t in op.outputs:
-            if t in self.of.signals:
-                self.there.add(t)
+            if t in self.chosen.signals:
+                self.available.add(t)
                 if self._turn(t) != t:
                     self.ops.append(Op(OpKind.RESHAPE, (t,), (self.turned[t],)))

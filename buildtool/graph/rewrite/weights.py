@@ -1,12 +1,12 @@
-"""Changes weights without changing results: positive scales, and ordinary convolutions.
+"""Rewrites layers with weights without changing results: positive scales, and plain convolutions.
 
 Converters that fold a batch norm late write channels whose weights have a negative scale. If the weights and
 the bias of a channel are negated, its sums are negated, too. Then sum * factor, which is what gets rounded,
 stays the same. Kernels for negative factors exist, but the fast kernels need positive ones.
 
-A depthwise convolution with one input channel is an ordinary convolution: every output channel reads that
-channel, and sums, rounding and clamp are the same. With a depth multiplier of 1 there is only one output
-channel, for which the kernels of many channels do not help, so it is left alone.
+A depthwise convolution with one input channel becomes a CONV_2D: every output channel reads that channel, and
+sums, rounding and clamp are the same. With a depth multiplier of 1 it stays, because kernels that compute
+many channels gain nothing from one output channel.
 
 A BATCH_MATMUL absorbs the transpositions of its operands. With constant weights it becomes a convolution.
 """

@@ -1,6 +1,6 @@
 """Decodes and writes operators that rearrange elements: packs, cuts, gathers, tiles, blocks.
 
-Most are decoded as other operators: PACK as a CONCATENATION of reshaped operands, REVERSE_V2 as a
+Most of them become other operators in the graph: PACK a CONCATENATION of reshaped operands, REVERSE_V2 a
 STRIDED_SLICE. TILE, GATHER and blocks of pixels have their own kinds, because that costs less.
 """
 
@@ -22,7 +22,7 @@ from buildtool.graph.types import AxisAttrs, BatchBlockAttrs, GatherAttrs, Op, O
 _Ints = npt.NDArray[np.int64]
 
 
-def pack(view: OpView) -> None:
+def decode_pack(view: OpView) -> None:
     """Decodes PACK. Every operand gets a new dimension of size 1; the operands are joined along it."""
     options = view.options(tflite.PackOptions)
     parts = [view.input(n) for n in range(len(view.op.inputs))]
@@ -36,7 +36,7 @@ def pack(view: OpView) -> None:
     view.emit(OpKind.CONCATENATION, inputs, AxisAttrs(axis))
 
 
-def unpack(view: OpView) -> None:
+def decode_unpack(view: OpView) -> None:
     """Decodes UNPACK as one slice per output. The outputs do not have the unpacked dimension."""
     source, count = view.input(0), len(view.op.outputs)
     options = view.options(tflite.UnpackOptions)
@@ -46,7 +46,7 @@ def unpack(view: OpView) -> None:
     _cut(view, OpKind.STRIDED_SLICE, axis, [1] * count)
 
 
-def split_v(view: OpView) -> None:
+def decode_split_v(view: OpView) -> None:
     """Decodes SPLIT_V (x, sizes, axis) as a SPLIT if all sizes are equal, otherwise as one slice per part."""
     source = view.input(0)
     sizes, axes = list(view.ints(1)), view.ints(2)
@@ -64,12 +64,15 @@ def split_v(view: OpView) -> None:
 
 
 def _cut(view: OpView, kind: OpKind, axis: int, sizes: list[int]) -> None:
-    """Adds one slice per output. Together the slices cut the input along `axis` into parts of `sizes`."""
+    """Adds one slice per output. Together the slices cut the input along `axis` into parts of `sizes`.
+
+    `kind` is SLICE, or STRIDED_SLICE where the outputs do not have the axis.
+    """
     for attrs, output in zip(cuts(view.input(0).shape, axis, sizes), view.outputs(), strict=True):
         view.emit(kind, (view.operand(0),), attrs, (output,))
 
 
-def reverse_v2(view: OpView) -> None:
+def decode_reverse_v2(view: OpView) -> None:
     """Decodes REVERSE_V2 as a STRIDED_SLICE with negative strides."""
     shape = view.input(0).shape
     axes = sorted({view.axis(a, len(shape)) for a in view.ints(1)})
@@ -80,10 +83,10 @@ def reverse_v2(view: OpView) -> None:
     view.emit_like_file(OpKind.STRIDED_SLICE, SliceAttrs(begin, stride, shape))
 
 
-def gather(view: OpView) -> None:
+def decode_gather(view: OpView) -> None:
     """Decodes GATHER (x, indices). It becomes a slice if the distances between the indices are equal.
 
-    With batch_dims, all dimensions up to the axis are merged into one. The indices are adapted.
+    With batch_dims, all dimensions up to the axis are merged into one, and the indices refer to that one.
     """
     options, axis, common = view.op.options(tflite.GatherOptions), 0, 0
     if options is not None:
@@ -116,7 +119,7 @@ def gather(view: OpView) -> None:
     _gather(view, (places, *x.shape[axis + 1 :]), 0, flat)
 
 
-def embedding_lookup(view: OpView) -> None:
+def decode_embedding_lookup(view: OpView) -> None:
     """Decodes EMBEDDING_LOOKUP (indices, table), which takes rows of the table."""
     if not _computed(view, 0):
         view.refuse("constant indices", "use GATHER")
@@ -130,7 +133,10 @@ def _computed(view: OpView, position: int) -> bool:
 
 
 def _look_up(view: OpView, table: int, indices: int) -> None:
-    """Adds a GATHER of computed indices."""
+    """Adds a GATHER whose indices are computed at run time.
+
+    `table` and `indices` are the positions of its two inputs in the file.
+    """
     x, places = view.input(table), view.input(indices)
     if places.dtype != "int32":
         view.refuse(f"computed indices of type {places.dtype}", "convert with int32 indices")
@@ -138,8 +144,11 @@ def _look_up(view: OpView, table: int, indices: int) -> None:
     view.emit(OpKind.GATHER, (view.operand(table), view.operand(indices)), GatherAttrs(0, ()))
 
 
-def gather_nd(view: OpView) -> None:
-    """Decodes GATHER_ND (x, indices). The indexed dimensions are merged into one. The indices are adapted."""
+def decode_gather_nd(view: OpView) -> None:
+    """Decodes GATHER_ND (x, indices). Merges the indexed dimensions into one.
+
+    The indices then refer to that one.
+    """
     x, indices = view.input(0), _indices(view)
     depth = indices.shape[-1] if indices.ndim else 0
     if not 1 <= depth <= len(x.shape):
@@ -179,12 +188,12 @@ def _gather(view: OpView, shape: tuple[int, ...], axis: int, indices: _Ints) -> 
         view.emit(OpKind.RESHAPE, (view.emit_new(kind, source, result, attrs, like=output),))
 
 
-def tile(view: OpView) -> None:
+def decode_tile(view: OpView) -> None:
     """Decodes TILE (x, multiples)."""
     view.emit_like_file(OpKind.TILE, TileAttrs(view.ints(1)))
 
 
-def broadcast_to(view: OpView) -> None:
+def decode_broadcast_to(view: OpView) -> None:
     """Decodes BROADCAST_TO (x, shape) as a TILE, after a RESHAPE if dimensions are missing."""
     x, target = view.input(0), view.ints(1)
     shape = (1,) * (len(target) - len(x.shape)) + x.shape
@@ -198,7 +207,7 @@ def broadcast_to(view: OpView) -> None:
     view.emit(OpKind.TILE, (source,), TileAttrs(multiples))
 
 
-def batch_blocks(view: OpView) -> None:
+def decode_batch_blocks(view: OpView) -> None:
     """Decodes SPACE_TO_BATCH_ND, which pads with the output's zero point, and BATCH_TO_SPACE_ND."""
     block, flat, rank = view.ints(1), view.ints(2), len(view.input(0).shape)
     if len(flat) != 2 * len(block) or rank not in (3, 4) or len(block) != rank - 2:
@@ -212,7 +221,7 @@ def batch_blocks(view: OpView) -> None:
 _FILLINGS = ("int8", "uint8", "int16", "float32")
 
 
-def fill(view: OpView) -> None:
+def decode_fill(view: OpView) -> None:
     """Decodes FILL (shape, value) with a constant value. The output becomes a constant."""
     value, output = view.input(1), view.output
     if not value.is_constant or value.elements != 1 or value.dtype not in _FILLINGS:

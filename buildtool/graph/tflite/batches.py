@@ -1,4 +1,4 @@
-"""Makes the file of one image of a .tflite file whose network has a batch."""
+"""Turns a .tflite file for a batch of images into the file for one image."""
 
 from buildtool.graph.batches import one_image
 from buildtool.graph.tflite.flat import MALFORMED, FlatFile
@@ -7,7 +7,7 @@ from buildtool.graph.tflite.writer import write_model
 
 
 def single_image(data: bytes) -> bytes:
-    """Returns the file for one image, or `data` where that is not possible or nothing else."""
+    """Returns the file for one image. It is `data` if the batch is 1, or if images cannot be separated."""
     try:
         file = FlatFile(data)
         shapes = [file.tensor(t).shape for t in file.inputs]

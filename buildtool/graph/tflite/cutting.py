@@ -1,7 +1,7 @@
-"""Ends the network of a .tflite file at other outputs.
+"""Makes a .tflite file whose network ends earlier, with other tensors as outputs.
 
 The result is the file's bytes with a shorter list of operators and new lists of inputs and outputs. Tensors
-and constants keep their numbers; what nothing mentions any more is not read.
+and constants keep their numbers; those that the lists no longer mention are not read.
 """
 
 import contextlib
@@ -20,30 +20,30 @@ _WORD = 4  # bytes
 
 
 def name_as_read(name: str) -> str:
-    """Returns a tensor's whole name as the reader has it, which shortens long ones."""
+    """Returns a tensor's whole name in the form in which the reader shows it: long names are shortened."""
     return printable(name.encode("utf-8", "surrogatepass")[:MAX_NAME])
 
 
 def made_tensors(data: bytes) -> list[str]:
     """Returns the names of the tensors that operators write, in the operators' order."""
-    with _damage():
+    with _report_damage():
         file = FlatFile(data)
         return [file.tensor(t).name for op in file.operators for t in op.outputs]
 
 
 def end_at(data: bytes, names: Sequence[str]) -> bytes:
-    """Returns the file with the tensors `names` as its outputs; `made_tensors` lists them.
+    """Returns the file with the tensors `names` as its outputs (see `made_tensors`).
 
     The result has the operators that these outputs need, and the inputs that these operators read. A state
-    that they read is updated as before. Raises UsageError where several tensors have one of the names,
-    or where no input is needed.
+    that they read is updated as before. Raises UsageError if several tensors have one of the names, or if the
+    outputs depend on no input.
     """
-    with _damage():
+    with _report_damage():
         return _end_at(FlatFile(data), names)
 
 
 @contextlib.contextmanager
-def _damage() -> Iterator[None]:
+def _report_damage() -> Iterator[None]:
     """Turns the errors of damaged bytes into ModelError."""
     try:
         yield
@@ -69,7 +69,7 @@ def _end_at(file: FlatFile, names: Sequence[str]) -> bytes:
 
 
 def _needed(file: FlatFile, outputs: Iterable[int]) -> list[RawOperator]:
-    """Returns the operators that compute `outputs`, with those that update the variables that they read."""
+    """Returns the operators that compute `outputs`. Also returns those that update variables they read."""
     variables = _variables(file)
     wanted, names, kept = set(outputs), set[tuple[str, str]](), set[int]()
     grown = True
@@ -87,7 +87,7 @@ def _needed(file: FlatFile, outputs: Iterable[int]) -> list[RawOperator]:
 
 
 def _variables(file: FlatFile) -> dict[int, tuple[str, str]]:
-    """Maps each tensor that names a variable to the variable's container and name."""
+    """Maps each tensor that names a variable to the variable's (container, name)."""
     found = {}
     for op in file.operators:
         options = op.options(tflite.VarHandleOptions) if op.code == _B.VAR_HANDLE else None
@@ -98,7 +98,10 @@ def _variables(file: FlatFile) -> dict[int, tuple[str, str]]:
 
 
 def _rewritten(file: FlatFile, inputs: list[int], outputs: list[int], operators: list[int]) -> bytes:
-    """Returns the file's bytes with these lists in its first subgraph. Signatures, which name outputs, go."""
+    """Returns the file's bytes with new lists of inputs, outputs and operators in its first subgraph.
+
+    Signatures are removed, because they name outputs.
+    """
     model = tflite.Model.GetRootAs(file.data, 0)
     table = model.Subgraphs(0)._tab
     result = bytearray(file.data) + bytes(-len(file.data) % _WORD)
@@ -111,7 +114,11 @@ def _rewritten(file: FlatFile, inputs: list[int], outputs: list[int], operators:
 
 
 def _shorten(result: bytearray, table: Any, field: int, kept: Sequence[int]) -> None:
-    """Keeps the tables with these ascending numbers in a vector of tables. Offsets only point forward."""
+    """Shortens a vector of tables in the file's bytes `result`, so that only the entries `kept` remain.
+
+    The vector is field `field` of `table`, and `kept` is in ascending order. The offset of an entry moves to
+    an earlier place. It stays valid, as offsets only point forward.
+    """
     start = table.Vector(table.Offset(field))
     entries = [start + _WORD * number for number in kept]
     targets = [entry + struct.unpack_from("<I", result, entry)[0] for entry in entries]

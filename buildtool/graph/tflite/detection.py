@@ -25,7 +25,7 @@ _OUTPUTS = 4
 
 
 def decode(view: OpView) -> None:
-    """Decodes the operator (boxes, scores, anchors). As in LiteRT, its options give its outputs' shapes."""
+    """Decodes the operator (boxes, scores, anchors). As in LiteRT, options determine its outputs' shapes."""
     if len(view.op.inputs) != 3 or len(view.op.outputs) != _OUTPUTS:
         raise ModelError(f"{len(view.op.inputs)} inputs and {len(view.op.outputs)} outputs, expected 3 and 4")
     attrs = _read_attributes(_read_options(view))
@@ -91,7 +91,7 @@ def _read_attributes(options: Mapping[str, float]) -> DetectionAttrs:
 
 
 def write(low: Lowering, op: Op) -> FileOp:
-    """Writes the operator. LiteRT's kernel takes floats, so a DEQUANTIZE precedes it where they are int8."""
+    """Writes the operator. LiteRT's kernel reads floats, so a DEQUANTIZE precedes it for int8 operands."""
     boxes, scores = (_dequantized(low, op, position) for position in (0, 1))
     anchors = low.graph.tensors[op.inputs[2]]
     places = op.inputs[2]

@@ -1,4 +1,4 @@
-"""An operator of a .tflite file to write, and the graph during its conversion into such a file."""
+"""Types for writing a .tflite file: its operators, and the graph during its conversion."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,9 +22,10 @@ TYPE_CODES: dict[g.DType, int] = {dtype: getattr(tflite.TensorType, dtype.name) 
 
 @dataclass(frozen=True)
 class FileOp:
-    """An operator of the file. `options` are fields of its option table; the rest have default values.
+    """An operator of the file.
 
-    A CUSTOM operator has the name `custom`, and `data` are its options.
+    `options` are fields of the option table `table`; other fields have their default values. A CUSTOM
+    operator has the name `custom`, and its options are `data`.
     """
 
     builtin: str
@@ -49,7 +50,7 @@ class Variable:
 
 @dataclass
 class Lowering:
-    """A graph during its conversion into a file. Its tensors keep their indices. New tensors follow them.
+    """A graph during its conversion into a file. Its tensors keep their indices; new tensors follow them.
 
     `variables` maps a state's tensor `before` to the state's resource variable in the file. `variable` holds
     the tensors that the file marks as variable.
@@ -64,12 +65,15 @@ class Lowering:
     def file_op(
         self, op: g.Op, version: int, *parameters: int, table: str = "", **options: OptionValue
     ) -> FileOp:
-        """Returns the file's operator for `op`, with the same name. `parameters` follow its inputs."""
+        """Returns the file's operator for `op`, which has the same name. `parameters` follow its inputs."""
         inputs = (*op.inputs, *parameters)
         return FileOp(op.kind, version, inputs, op.outputs, table or option_table(op.kind), options)
 
     def parameter(self, op: g.Op, role: str, values: npt.ArrayLike) -> int:
-        """Adds an int32 constant; returns its index."""
+        """Adds an int32 constant; returns its index.
+
+        It is named after the operator's output and its role.
+        """
         return self.add(op, role, np.asarray(values, np.int32), None)
 
     def add(self, op: g.Op, role: str, data: npt.NDArray[np.generic], quant: g.Quantization | None) -> int:
@@ -79,7 +83,10 @@ class Lowering:
         return len(self.tensors) - 1
 
     def tensor(self, op: g.Op, role: str, shape: Sequence[int], like: g.Tensor) -> int:
-        """Adds an activation of `shape` with the type and quantisation of `like`; returns its index."""
+        """Adds an activation of `shape` with the type and quantisation of `like`; returns its index.
+
+        It is named after the operator's output and its role.
+        """
         name = f"{self.graph.tensors[op.outputs[0]].name}/{role}"
         self.tensors.append(g.Tensor(name, tuple(shape), like.dtype, like.quant))
         return len(self.tensors) - 1

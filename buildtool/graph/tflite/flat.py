@@ -36,7 +36,7 @@ _SLACK = 1 << 16  # bytes; every file gets this much budget in addition
 
 
 class _Slot:
-    """The places of fields in the lists of fields of their tables (schema.fbs of TensorFlow Lite)."""
+    """The positions of fields in the vtables (lists of fields) of TFLite's schema."""
 
     GRAPH_TENSORS, GRAPH_INPUTS, GRAPH_OUTPUTS, GRAPH_NAME = 4, 6, 8, 12
     OP_INPUTS, OP_OUTPUTS, INTERMEDIATES = 6, 8, 20
@@ -114,7 +114,7 @@ class RawTensor:
 
 @dataclass(frozen=True, eq=False)
 class RawOperator:
-    """An operator of the file. `name` is TFLite's name, or `CUSTOM(...)` with `custom`, the custom code."""
+    """An operator of the file. `name` is TFLite's name, for a custom operator `CUSTOM(...)` with its code."""
 
     index: int
     code: int
@@ -146,10 +146,13 @@ def printable(raw: bytes) -> str:
 
 
 class FlatFile:
-    """One subgraph of a .tflite file, by default the first one."""
+    """One subgraph of a .tflite file, by default the first: its tensors, operators, inputs and outputs."""
 
     def __init__(self, data: bytes, number: int = 0, *, outside: bool = False) -> None:
-        """With `outside`, constants may also lie behind the flatbuffer."""
+        """Reads subgraph `number` of the file `data`.
+
+        With `outside`, constants may also lie behind the flatbuffer.
+        """
         self._outside = outside
         if len(data) > MAX_FILE:
             raise ModelError(f"the file has {len(data)} bytes, more than {MAX_FILE}")
@@ -186,7 +189,7 @@ class FlatFile:
         return self._tensors[index]
 
     def set_shape(self, index: int, shape: tuple[int, ...]) -> None:
-        """Replaces the shape of a tensor that is not constant. The new one is fixed."""
+        """Replaces the shape of a tensor that is not constant. The new shape is not dynamic."""
         tensor = self.tensor(index)
         if not tensor.is_constant and (tensor.shape != shape or tensor.dynamic):
             self._tensors[index] = replace(tensor, shape=shape, dynamic=False)
@@ -201,7 +204,10 @@ class FlatFile:
         return bytes(op.table.CustomOptionsAsNumpy()) if count else b""
 
     def _charge(self, count: int, width: int) -> int:
-        """Subtracts `count` elements of `width` bytes from the budget. Returns `count`."""
+        """Subtracts the bytes of `count` elements of `width` bytes from the budget. Returns `count`.
+
+        Refuses the file if the budget is exceeded.
+        """
         if count < 0 or count * width > len(self.data):
             raise ModelError(f"a vector of {count} elements does not fit in the file")
         self._budget -= count * width
@@ -210,7 +216,10 @@ class FlatFile:
         return int(count)
 
     def _read_text(self, table: "QuickTable", slot: int) -> str:
-        """Returns the string in `slot`, cut to MAX_NAME bytes. Unprintable characters become '?'."""
+        """Returns the string in field `slot` of `table`, cut to MAX_NAME bytes.
+
+        Characters that cannot be printed become '?'.
+        """
         start, length = table.vector(slot)
         if start + length > len(self.data):
             raise ModelError("a string reaches beyond the end of the file")
@@ -219,12 +228,12 @@ class FlatFile:
         return printable(raw)
 
     def _read_ints(self, table: "QuickTable", slot: int) -> tuple[int, ...]:
-        """Returns a vector of int32 as a tuple."""
+        """Returns the vector of int32 in field `slot` of `table`."""
         start, count = table.vector(slot)
         return unpack_from(f"<{self._charge(count, 4)}i", self.data, start) if count else ()
 
     def _count_tables(self, field: str, most: int) -> int:
-        """Returns the number of tables in a vector of the subgraph. Refuses more than `most`."""
+        """Returns the number of tables in the subgraph's vector `field`. Refuses more than `most`."""
         count = self._charge(getattr(self._graph, f"{field}Length")(), 4)
         if count > most:
             raise ModelError(f"{count} {field.lower()}, more than {most}")
@@ -293,7 +302,7 @@ class FlatFile:
         )
 
     def _read_quantization(self, entry: "QuickTable", name: str) -> Quantization | None:
-        """Returns the quantisation, None if it has no scale. TFLite also treats that as no quantisation."""
+        """Returns a tensor's quantisation, None if it has no scale, as in TFLite."""
         first, count = entry.vector(_Slot.SCALE)
         if self._charge(count, 4) == 0:
             return None
@@ -306,7 +315,7 @@ class FlatFile:
         return Quantization(scales, points, entry.number(_Slot.QUANTIZED_DIMENSION, _BACK))
 
     def _read_buffer(self, index: int, name: str) -> npt.NDArray[np.uint8] | None:
-        """Returns the bytes of buffer `index` without a copy, None if it is empty. Activations have none."""
+        """Returns the bytes of buffer `index` without a copy, None if it is empty, as for activations."""
         if index >= self._buffers:
             raise ModelError(f"buffer {index} is outside the file's {self._buffers} buffers", tensor=name)
         table = self._model._tab.tables(_MODEL_BUFFERS, index)

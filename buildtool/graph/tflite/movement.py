@@ -29,13 +29,13 @@ def _emit_pad(view: OpView, kind: OpKind, mode: PadMode, value: int = 0) -> None
     view.emit_like_file(kind, PadAttrs(pairs(flat), mode, value))
 
 
-def pad(view: OpView) -> None:
+def decode_pad(view: OpView) -> None:
     """Decodes PAD. TFLite pads with the output's zero point."""
     quant = view.output.quant
     _emit_pad(view, OpKind.PAD, PadMode.CONSTANT, quant.zero_point if quant is not None else 0)
 
 
-def pad_v2(view: OpView) -> None:
+def decode_pad_v2(view: OpView) -> None:
     """Decodes PADV2. The padding value is a constant in the output's quantisation, or a float32."""
     filling = view.input(2)
     if not filling.is_constant or filling.dtype != view.output.dtype or filling.elements != 1:
@@ -47,7 +47,7 @@ def pad_v2(view: OpView) -> None:
     _emit_pad(view, OpKind.PAD, PadMode.CONSTANT, int(stored[0]))
 
 
-def mirror_pad(view: OpView) -> None:
+def decode_mirror_pad(view: OpView) -> None:
     """Decodes MIRROR_PAD."""
     code = view.options(tflite.MirrorPadOptions).Mode()
     if code not in (0, 1):
@@ -55,8 +55,8 @@ def mirror_pad(view: OpView) -> None:
     _emit_pad(view, OpKind.MIRROR_PAD, PadMode.SYMMETRIC if code else PadMode.REFLECT)
 
 
-def reshape(view: OpView) -> None:
-    """Decodes RESHAPE, whose output has got its shape from `settle_shape`."""
+def decode_reshape(view: OpView) -> None:
+    """Decodes RESHAPE. `settle_shape` has set its output's shape before."""
     target = _reshape_target(view)
     if target is not None:
         view.demand_output(target, "the parameter says")
@@ -64,7 +64,7 @@ def reshape(view: OpView) -> None:
 
 
 def settle_shape(view: OpView) -> None:
-    """Gives a RESHAPE's output the shape that its parameter says.
+    """Gives a RESHAPE's output the shape that its parameter specifies.
 
     LiteRT does so before it runs a network. In some files the output's own shape is only a placeholder.
     """
@@ -74,7 +74,7 @@ def settle_shape(view: OpView) -> None:
 
 
 def _reshape_target(view: OpView) -> tuple[int, ...] | None:
-    """Returns the shape that the second input says, or an option in old files. One size may be -1.
+    """Returns the shape in the second input, or in the options (old files). One size may be -1.
 
     Returns None if the file only has the output's shape.
     """
@@ -94,7 +94,7 @@ def _reshape_target(view: OpView) -> tuple[int, ...] | None:
     return target
 
 
-def squeeze(view: OpView) -> None:
+def decode_squeeze(view: OpView) -> None:
     """Decodes SQUEEZE. Without dimensions in the options, it removes all dimensions of size 1."""
     shape = view.input(0).shape
     options = view.op.options(tflite.SqueezeOptions)
@@ -109,7 +109,7 @@ def squeeze(view: OpView) -> None:
     view.emit_like_file(OpKind.SQUEEZE)
 
 
-def expand_dims(view: OpView) -> None:
+def decode_expand_dims(view: OpView) -> None:
     """Decodes EXPAND_DIMS."""
     shape = view.input(0).shape
     axis = view.read_axis(1, len(shape) + 1)
@@ -117,13 +117,13 @@ def expand_dims(view: OpView) -> None:
     view.emit_like_file(OpKind.EXPAND_DIMS)
 
 
-def transpose(view: OpView) -> None:
+def decode_transpose(view: OpView) -> None:
     """Decodes TRANSPOSE."""
     rank = len(view.input(0).shape)
     view.emit_like_file(OpKind.TRANSPOSE, TransposeAttrs(tuple(view.axis(p, rank) for p in view.ints(1))))
 
 
-def concatenation(view: OpView) -> None:
+def decode_concatenation(view: OpView) -> None:
     """Decodes CONCATENATION."""
     options = view.options(tflite.ConcatenationOptions)
     if options.FusedActivationFunction() != tflite.ActivationFunctionType.NONE:
@@ -132,7 +132,7 @@ def concatenation(view: OpView) -> None:
     view.emit_like_file(OpKind.CONCATENATION, AxisAttrs(axis), len(view.op.inputs))
 
 
-def split(view: OpView) -> None:
+def decode_split(view: OpView) -> None:
     """Decodes SPLIT (axis, x). The axis becomes an attribute."""
     axis = view.read_axis(0, len(view.input(1).shape))
     parts = view.options(tflite.SplitOptions).NumSplits()
@@ -141,7 +141,7 @@ def split(view: OpView) -> None:
     view.emit(OpKind.SPLIT, (view.operand(1),), AxisAttrs(axis))
 
 
-def slice_(view: OpView) -> None:
+def decode_slice(view: OpView) -> None:
     """Decodes SLICE (x, begin, size). A size of -1 means up to the end of the dimension."""
     shape, begin, size = view.input(0).shape, view.ints(1), view.ints(2)
     if not len(shape) == len(begin) == len(size):
@@ -150,7 +150,7 @@ def slice_(view: OpView) -> None:
     view.emit_like_file(OpKind.SLICE, SliceAttrs(begin, (1,) * len(shape), extent))
 
 
-def strided_slice(view: OpView) -> None:
+def decode_strided_slice(view: OpView) -> None:
     """Decodes STRIDED_SLICE (x, begin, end, strides) and resolves its masks."""
     attrs, shape = strided_spec(view)
     view.demand_output(shape)
@@ -160,18 +160,18 @@ def strided_slice(view: OpView) -> None:
 def strided_spec(view: OpView) -> tuple[SliceAttrs, tuple[int, ...]]:
     """Returns the attributes and the output shape of a STRIDED_SLICE. Resolves its masks as TFLite does.
 
-    An ellipsis means all missing dimensions. A new axis uses no dimension of the input. Begins and ends
+    An ellipsis stands for all missing dimensions. A new axis uses no dimension of the input. Begins and ends
     are clamped to the dimension, as in Python. A shrunk axis takes one element and is removed.
     """
     shape = view.input(0).shape
     ranges: list[range] = []
     output: list[int] = []
-    for where, shrinks in _dimensions(view, len(shape)):
-        if where is None:
+    for taken, shrinks in _read_dimensions(view, len(shape)):
+        if taken is None:
             output.append(1)
             continue
         size = shape[len(ranges)]
-        elements = range(*where.indices(size))
+        elements = range(*taken.indices(size))
         if shrinks:
             first, step = elements.start, elements.step
             elements = range(first, first + step, step) if 0 <= first < size else range(0)
@@ -184,10 +184,10 @@ def strided_spec(view: OpView) -> tuple[SliceAttrs, tuple[int, ...]]:
     return SliceAttrs(begin, stride, tuple(map(len, ranges))), tuple(output)
 
 
-def _dimensions(view: OpView, rank: int) -> list[tuple[slice | None, bool]]:
-    """Returns (slice, whether the dimension is removed) for each dimension.
+def _read_dimensions(view: OpView, rank: int) -> list[tuple[slice | None, bool]]:
+    """Returns (what a STRIDED_SLICE takes, whether the dimension is removed) for each dimension.
 
-    The slice is None for a new axis. An ellipsis becomes a whole slice per dimension.
+    It takes a slice, or None for a new axis. An ellipsis becomes one slice of everything per dimension.
     """
     begin, end, strides = view.ints(1), view.ints(2), view.ints(3)
     options = view.options(tflite.StridedSliceOptions)
@@ -220,7 +220,10 @@ def _dimensions(view: OpView, rank: int) -> list[tuple[slice | None, bool]]:
 
 
 def add_pad(low: Lowering, op: Op, paddings: npt.ArrayLike, value: int | None, out: int) -> FileOp:
-    """Returns a PAD of the first operand into tensor `out`. It is a PADV2 if `value` is not None."""
+    """Returns a PAD from the first operand of `op` to tensor `out`.
+
+    It is a PADV2, which pads with `value`, if this is not None.
+    """
     source, (x, *_) = low.graph.tensors[op.inputs[0]], op.inputs
     operand = low.parameter(op, "paddings", paddings)
     if value is None:
@@ -232,7 +235,7 @@ def add_pad(low: Lowering, op: Op, paddings: npt.ArrayLike, value: int | None, o
 
 
 def write_pad(low: Lowering, op: Op) -> FileOp:
-    """Writes PAD, PADV2 and MIRROR_PAD."""
+    """Writes PAD and MIRROR_PAD; a PAD with another value than the zero point as PADV2."""
     attrs, quant = attributes(op, PadAttrs), low.graph.tensors[op.inputs[0]].quant
     if attrs.mode is PadMode.CONSTANT:
         plain = attrs.value == (0 if quant is None else quant.zero_point)
@@ -242,7 +245,7 @@ def write_pad(low: Lowering, op: Op) -> FileOp:
 
 
 def write_reshape(low: Lowering, op: Op) -> FileOp:
-    """Writes RESHAPE. The shape is a tensor for new readers and an option for old ones."""
+    """Writes RESHAPE. New readers of files use the shape in a tensor, old ones that in the options."""
     shape = low.graph.tensors[op.outputs[0]].shape
     operand = low.parameter(op, "shape", shape)
     return FileOp("RESHAPE", 1, (*op.inputs, operand), op.outputs, "ReshapeOptions", {"NewShape": shape})

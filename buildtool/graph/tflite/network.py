@@ -1,8 +1,8 @@
 """The network while it is read from a .tflite file, and its state: variables and tensors marked as variable.
 
-READ_VARIABLE becomes a tensor: the one that was assigned last, or the variable's value at the start of the
-invoke. So the graph has no operators for variables (`graph.states` describes state in memory). CALL_ONCE runs
-a subgraph that assigns constants to variables; anything else in it is refused.
+A variable's value becomes a tensor: the one that was assigned last, or the value at the start of the invoke.
+So the graph has no operators for variables (`graph.states` describes state in memory). CALL_ONCE runs a
+subgraph that assigns constants to variables; a subgraph with other operators is refused.
 """
 
 import math
@@ -32,7 +32,7 @@ _INIT = "the subgraph may only assign constants to variables, as in the files of
 
 
 class Network:
-    """The graph's tensors and operators that have been read so far."""
+    """The tensors and operators of the graph, as far as they have been read."""
 
     def __init__(self, file: FlatFile) -> None:
         self.file = file
@@ -45,7 +45,7 @@ class Network:
 
     @cached_property
     def float_weights(self) -> int:
-        """The number of constants that operators read as float32."""
+        """The number of weights (elements of constants) that operators read as float32."""
         weights = dict[int, int]()
         for op in self.file.operators:
             converts = op.name == OpKind.DEQUANTIZE
@@ -68,7 +68,7 @@ class Network:
 
 
 def hint_for(dtype: str) -> str:
-    """Returns what helps against a type that no tensor may have. No layer has wide unsigned integers."""
+    """Returns a hint for a type that no tensor of the graph may have."""
     return _UNSIGNED if dtype in ("uint16", "uint32", "uint64") else REEXPORT
 
 
@@ -135,7 +135,10 @@ class Variables:
         handles[op.outputs[0]] = self._variables.setdefault((container, name), _Variable(name or "variable"))
 
     def _find_variable(self, op: RawOperator, count: int, handles: _Handles) -> _Variable:
-        """Returns the variable that an operator's first input names. It must have `count` inputs."""
+        """Returns the variable that an operator's first input names.
+
+        Raises ModelError if that input names no variable, or if the operator does not have `count` inputs.
+        """
         if len(op.inputs) != count or op.inputs[0] not in handles:
             raise ModelError("the first input does not name a variable", hint=_INIT)
         return handles[op.inputs[0]]
@@ -207,7 +210,10 @@ class Variables:
         variable.initial = value
 
     def read_marked(self, raw: RawTensor, number: int) -> int:
-        """Returns the tensor with a variable tensor's present value. The first value is tensor `number`."""
+        """Returns the tensor with the present value of `raw`, which is marked as variable.
+
+        Its value at the start of the invoke is the graph's tensor `number`.
+        """
         if raw.index not in self._marked:
             if raw.is_constant:
                 text = "a variable tensor has a value in the file; LiteRT ignores such a value"
@@ -221,7 +227,7 @@ class Variables:
         return self._marked[raw.index].after
 
     def update(self, raw: RawTensor, number: int) -> None:
-        """Makes the graph's tensor `number` the present value of a variable tensor."""
+        """Makes the graph's tensor `number` the present value of `raw`, which is marked as variable."""
         state = self._marked[raw.index]
         if state.before != state.after:
             hint = "use a separate variable tensor for each operator"
@@ -229,7 +235,7 @@ class Variables:
         self._marked[raw.index] = State(state.before, number, state.initial, state.name)
 
     def replace(self, raw: RawTensor, before: int, after: int) -> None:
-        """Makes a state of the graph's tensors `before` and `after` take the place of a variable tensor."""
+        """Replaces `raw`, which is marked as variable, by a state: the tensors `before` and `after`."""
         if raw.index in self._marked or not raw.variable or raw.is_constant:
             text = "the operator's state must be a variable tensor that no other operator uses"
             raise UnsupportedError(text, tensor=raw.name)
@@ -239,7 +245,7 @@ class Variables:
         self._marked[raw.index] = State(before, after, initial, raw.name)
 
     def own(self, state: State) -> None:
-        """Adds the state of an operator that keeps it itself."""
+        """Adds a state that no tensor of the file holds, because its operator keeps it itself."""
         self._owned.append(state)
 
     def states(self) -> list[State]:
@@ -259,7 +265,7 @@ class Variables:
 
 
 def _check_type(variable: _Variable, raw: RawTensor) -> None:
-    """Refuses a type that state cannot have, and a variable that has two types or sizes."""
+    """Refuses types that a state cannot have, and a tensor of another type or size than the initial value."""
     _check_state_type(raw, f"variable '{variable.name}' is")
     first = variable.initial
     if first is not None and (first.dtype != raw.dtype or first.elements != raw.elements):

@@ -30,7 +30,7 @@ class _Prefix:
         self._pending: list[tuple[int, int]] = []  # (place of an offset, its target in the old file)
 
     def put(self, *values: int) -> int:
-        """Appends unsigned 32-bit words; returns the place of the first one."""
+        """Appends unsigned 32-bit words; returns the position of the first one."""
         place = len(self.data)
         self.data += struct.pack(f"<{len(values)}I", *values)
         return place
@@ -40,11 +40,11 @@ class _Prefix:
         self.data += data + bytes(-len(data) % _UINT32)
 
     def old(self, target: int) -> None:
-        """Appends an offset that points to the place `target` in the old file."""
+        """Appends an offset that points to the position `target` in the old file."""
         self._pending.append((self.put(0), target))
 
     def point(self, place: int) -> None:
-        """Sets the offset at `place` so that it points to the current end of the prefix."""
+        """Sets the offset at position `place` so that it points to the current end of the prefix."""
         struct.pack_into("<I", self.data, place, len(self.data) - place)
 
     def before(self, old: bytes) -> bytes:
@@ -82,7 +82,7 @@ def with_offsets(data: bytes, offsets: Sequence[int]) -> bytes:
 
 
 def _put_root(prefix: _Prefix, model: Any) -> dict[int, int]:
-    """Appends the file header and the root table. Returns {field: place} of the offsets that are still 0."""
+    """Appends the file header and the root table. Returns {field: position} of offsets that are still 0."""
     places = {field: _find_target(model._tab, field) for field in range(1, _FIELDS)}
     root = prefix.put(0)
     prefix.put_bytes(b"TFL3")
@@ -101,7 +101,10 @@ def _put_root(prefix: _Prefix, model: Any) -> dict[int, int]:
 
 
 def _put_metadata(prefix: _Prefix, hole: int, buffer: int) -> None:
-    """Appends a Metadata table with `NAME` and the number of a buffer. The offset at `hole` points to it."""
+    """Appends a Metadata table with the name `NAME` and a buffer's number.
+
+    The offset at position `hole` then points to the table.
+    """
     prefix.put_bytes(struct.pack("<4H", 8, 12, 4, 8))
     prefix.point(hole)
     prefix.put(8)
@@ -111,7 +114,10 @@ def _put_metadata(prefix: _Prefix, hole: int, buffer: int) -> None:
 
 
 def _put_buffer(prefix: _Prefix, hole: int, offsets: Sequence[int]) -> None:
-    """Appends a Buffer table with the arena offsets. Its data start at a multiple of `ALIGNMENT`."""
+    """Appends a Buffer table with the arena offsets. Its data start at a multiple of `ALIGNMENT`.
+
+    The offset at position `hole` then points to the table.
+    """
     values = struct.pack(f"<{3 + len(offsets)}i", VERSION, 1, len(offsets), *offsets)
     prefix.put_bytes(struct.pack("<4H", 6, 8, 4, 0))
     prefix.point(hole)
@@ -124,15 +130,15 @@ def _put_buffer(prefix: _Prefix, hole: int, offsets: Sequence[int]) -> None:
 
 
 def _find_target(table: Any, field: int) -> int:
-    """Returns the place of the field's vector or string in the file, 0 if the table has no such field."""
+    """Returns the position of the field's vector or string in the file, 0 if the table has no such field."""
     offset = table.Offset(4 + 2 * field)
     return int(table.Indirect(table.Pos + offset)) if offset else 0
 
 
 def _put_vector(prefix: _Prefix, hole: int, old: Sequence[Any]) -> int:
-    """Appends a vector that refers to the tables `old` and to one new table.
+    """Appends a vector of the tables `old` and one new table. Returns the position of the new table's offset.
 
-    Returns the place of the offset to the new table.
+    The offset at position `hole` then points to the vector.
     """
     prefix.point(hole)
     prefix.put(len(old) + 1)

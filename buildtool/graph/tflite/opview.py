@@ -88,7 +88,10 @@ class OpView:
         return self.file.custom_options(self.op)
 
     def ints(self, position: int) -> tuple[int, ...]:
-        """Returns an integer parameter, flattened. Refuses one that depends on the network's input data."""
+        """Returns the integers of input `position`, flattened.
+
+        Refuses an input whose values depend on the network's input data.
+        """
         tensor = self.input(position)
         if tensor.dtype not in ("int32", "int64"):
             raise ModelError(f"a parameter must be int32 or int64, not {tensor.dtype}", tensor=tensor.name)
@@ -145,7 +148,7 @@ class OpView:
     def emit(
         self, kind: OpKind, inputs: Iterable[int], attrs: Attrs | None = None, outputs: Iterable[int] = ()
     ) -> None:
-        """Adds an operator. Without `outputs` it gets the outputs of the file's operator."""
+        """Adds an operator. Without `outputs` it writes the outputs of the file's operator."""
         results = tuple(outputs) or self.outputs()
         self.network.ops.append(Op(kind, tuple(inputs), results, attrs or Attrs(), self.op.index))
 
@@ -156,9 +159,9 @@ class OpView:
     def emit_new(
         self, kind: OpKind, source: int, shape: tuple[int, ...], attrs: Attrs | None = None, like: int = -1
     ) -> int:
-        """Adds an operator from tensor `source` to a new tensor of `shape`. Returns the new tensor.
+        """Adds an operator from tensor `source` to a new tensor of shape `shape`. Returns the new tensor.
 
-        Its type and quantisation are those of the tensor `like`, or of `source` without `like`.
+        The new tensor's type and quantisation are those of the tensor `like`, by default those of `source`.
         """
         model = self.network.tensors[like if like >= 0 else source]
         name = f"{model.name}/{self.op.index}.{self._added}"
@@ -169,7 +172,7 @@ class OpView:
 
 
 def decode_plain(view: OpView) -> None:
-    """Decodes an operator whose kind has the same name. Fields of its option table become its attributes."""
+    """Decodes an operator whose kind has its name, and whose attributes are fields of its option table."""
     definition = DEFS[view.kind]
     form, attrs = definition.written, Attrs()
     if isinstance(form, Plain) and form.fields:

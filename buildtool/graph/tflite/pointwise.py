@@ -15,7 +15,7 @@ POWERS_OF_TWO = False
 _POTS = (OpKind.ADD, OpKind.SUB)
 
 
-def arithmetic(view: OpView) -> None:
+def decode_arithmetic(view: OpView) -> None:
     """Decodes ADD, SUB, MUL and DIV."""
     kind = view.kind
     options = view.op.options(getattr(tflite, option_table(kind)))
@@ -33,20 +33,20 @@ def arithmetic(view: OpView) -> None:
     view.emit_like_file(kind, attrs(view.activation(options)), 2)
 
 
-def select(view: OpView) -> None:
+def decode_select(view: OpView) -> None:
     """Decodes SELECT. Refuses a condition of one dimension: in TFLite it selects whole slices."""
     condition, first = view.input(0), view.input(1)
     if len(condition.shape) == 1 and len(first.shape) > 1 and condition.elements > 1:
         view.refuse("the condition selects whole slices", "give the condition the shape of the operands")
-    select_v2(view)
+    decode_select_v2(view)
 
 
-def select_v2(view: OpView) -> None:
+def decode_select_v2(view: OpView) -> None:
     """Decodes SELECT_V2. The condition and both operands broadcast."""
     view.emit_like_file(OpKind.SELECT_V2, None, 3)
 
 
-def l2_normalization(view: OpView) -> None:
+def decode_l2_normalization(view: OpView) -> None:
     """Decodes L2_NORMALIZATION over the last dimension."""
     options = view.op.options(tflite.L2NormOptions)
     if options is not None and options.FusedActivationFunction():
@@ -54,14 +54,14 @@ def l2_normalization(view: OpView) -> None:
     decode_plain(view)
 
 
-def prelu(view: OpView) -> None:
+def decode_prelu(view: OpView) -> None:
     """Decodes PRELU (x, alpha)."""
     if not view.input(1).is_constant:
         view.refuse("alpha is not constant")
     decode_plain(view)
 
 
-def reduce(view: OpView) -> None:
+def decode_reduce(view: OpView) -> None:
     """Decodes MEAN and other reductions. The second input gives the axes; repeated axes count once."""
     rank, options = len(view.input(0).shape), view.op.options(tflite.ReducerOptions)
     axes = tuple(sorted({view.axis(a, rank) for a in view.ints(1)}))
@@ -71,7 +71,7 @@ def reduce(view: OpView) -> None:
     view.emit_like_file(view.kind, MeanAttrs(axes, bool(options is not None and options.KeepDims())))
 
 
-def arg(view: OpView) -> None:
+def decode_arg(view: OpView) -> None:
     """Decodes ARG_MAX and ARG_MIN."""
     view.emit_like_file(view.kind, AxisAttrs(view.read_axis(1, len(view.input(0).shape))))
 

@@ -48,7 +48,7 @@ _NO_INT8 = "the operator has no int8 form"
 _INT4 = "4 bits are read for the filters of int8 layers alone: quantise the others to 8 bits"
 # What ai-edge-quantizer, and so `buildtool quantize`, leaves in float32, and TFLite's converter quantises.
 _CONVERTED = {OpKind.SVDF, OpKind.UNIDIRECTIONAL_SEQUENCE_LSTM}
-# Operators that take uint32: of the signal library, and what moves numbers of it.
+# Operators that may have uint32: those of the signal library, and those that move their numbers.
 _UNSIGNED = (
     ALIAS_KINDS | set(CUSTOM) | {OpKind.CAST} | {k for k, one in DEFS.items() if one.call is CallForm.COPIES}
 )
@@ -68,15 +68,18 @@ def read_model(data: bytes, *, path: str = "") -> Graph:
     Raises ModelError if the bytes are not a well-formed model. Raises UnsupportedError if the model is not a
     static integer network of supported operators.
     """
-    with damage_told(path):
+    with report_damage(path):
         graph = _read(FlatFile(data))
         check_graph(graph)
         return graph
 
 
 @contextlib.contextmanager
-def damage_told(path: str) -> Iterator[None]:
-    """Gives the errors of a file its path. What damaged bytes raise becomes a ModelError."""
+def report_damage(path: str) -> Iterator[None]:
+    """Adds the path to errors that are raised while a file is read.
+
+    Exceptions that damaged bytes cause become a ModelError.
+    """
     try:
         yield
     except BuildtoolError as error:
@@ -114,13 +117,14 @@ def _read(file: FlatFile) -> Graph:
 
 
 def _name_float_network(file: FlatFile, error: UnsupportedError) -> UnsupportedError:
-    """Changes the hints of a network of which only a part is float: that file cannot be quantised.
+    """Corrects the hints of `error`, which tell the user to quantise the file.
 
-    A float network with constants outside the flatbuffer can: they need no other remedy.
+    If only a part of the network is float, the file cannot be quantised; the hint then names the original
+    float network. A float network with constants outside the flatbuffer can be quantised as it is.
     """
     with contextlib.suppress(
         BuildtoolError, *MALFORMED
-    ):  # a tensor that no operator needed to be refused may be damaged
+    ):  # a tensor that has not been read yet may be damaged
         whole = FlatFile(file.data, outside=True)
         is_line = any(QUANTISE in hint.text for hint in error.hints)
         if is_line and computes_in_integers(whole):
@@ -176,7 +180,7 @@ def _read_operator(network: Network, op: RawOperator) -> None:
 
 
 def _refuse_variable(file: FlatFile, tensors: Iterable[int]) -> None:
-    """Refuses network inputs or operator outputs that are variable tensors. Only states can be variable."""
+    """Refuses network inputs or operator outputs that are marked as variable. Only states may be marked."""
     for raw in map(file.tensor, tensors):
         if raw.variable:
             hint = "use a variable tensor only as the state of an operator"
@@ -185,7 +189,7 @@ def _refuse_variable(file: FlatFile, tensors: Iterable[int]) -> None:
 
 
 def _end_before(file: FlatFile, op: RawOperator) -> list[Hint]:
-    """Returns the hint that ends the network before its last operator; none for others."""
+    """Returns a hint to end the network before `op`, if it is the last operator; [] otherwise."""
     made = {t for other in file.operators if other is not op for t in other.outputs}
     rest = [t for t in file.outputs if t not in op.outputs]
     read = {t for other in file.operators for t in other.inputs}
@@ -221,7 +225,7 @@ def _refuse_operator(file: FlatFile, op: RawOperator) -> NoReturn:
 
 
 def _check_floats(network: Network, definition: OpDef, tensors: list[RawTensor]) -> None:
-    """Refuses an operator of float32 that has no such form, weights of int8, and large float networks."""
+    """Refuses a float32 operator without a float32 form, with int8 weights, or in a large float network."""
     is_hybrid = "int8" in {t.dtype for t in tensors if t.is_constant}
     text = "hybrid: int8 weights, float32 activations" if is_hybrid else "float32 activations"
     if definition.kind in _CONVERTED:
@@ -237,7 +241,7 @@ def _check_floats(network: Network, definition: OpDef, tensors: list[RawTensor])
 
 
 def _check_types(op: RawOperator, kind: OpKind, tensors: list[RawTensor]) -> None:
-    """Refuses unsupported types; the hints say what to change in the export."""
+    """Refuses types that are not supported. The hints say what to change in the export."""
     types = {t.dtype for t in tensors}
     if types & {"float16", "bfloat16", "float64"}:
         raise UnsupportedError(f"{sorted(types)[0]} values: a float network", hint=_FLOAT)

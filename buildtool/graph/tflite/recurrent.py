@@ -22,12 +22,12 @@ _RECONVERT = "convert with OpsSet.TFLITE_BUILTINS_INT8, for int8 activations and
 
 
 def _check_ends(view: OpView) -> None:
-    """Refuses an operator that has not exactly one output."""
+    """Raises ModelError unless the operator has exactly one output."""
     if len(view.op.outputs) != 1:
         raise ModelError(f"{len(view.op.outputs)} outputs, expected 1")
 
 
-def svdf(view: OpView) -> None:
+def decode_svdf(view: OpView) -> None:
     """Decodes SVDF (x, feature weights, time weights, bias, state)."""
     options = view.options(tflite.SVDFOptions)
     _check_ends(view)
@@ -46,7 +46,7 @@ def svdf(view: OpView) -> None:
     _emit(view, g.SvdfAttrs(int(options.Rank())), 5)
 
 
-def lstm(view: OpView) -> None:
+def decode_lstm(view: OpView) -> None:
     """Decodes UNIDIRECTIONAL_SEQUENCE_LSTM. It has 24 inputs, or 20 if it has no layer normalisation."""
     options = view.options(tflite.UnidirectionalSequenceLSTMOptions)
     _check_ends(view)

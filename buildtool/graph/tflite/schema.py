@@ -1,8 +1,8 @@
-"""The generated package `tflite`, with only the modules that are used.
+"""The package `tflite`, which is generated from the schema, with only the modules that are used.
 
-By itself the package imports all its 180 modules at once, which takes longer than reading most networks. Here
-each class is imported at its first use. Any other attribute, also if other code uses it, imports the whole
-package.
+Imported normally, the package imports all its 180 modules at once, which takes longer than reading most
+networks. Here each class is imported at its first use. Any other attribute of the package, even one that
+other code uses, causes an import of the whole package.
 """
 
 import sys
@@ -55,5 +55,5 @@ tflite = _lazy_package()
 
 
 def functions(table: str) -> ModuleType:
-    """Returns the module whose functions write a table, such as `BufferStart` and `BufferAddData`."""
+    """Returns the module with the functions that write a table, such as `BufferStart` and `BufferAddData`."""
     return import_module(f"{NAME}.{table}")

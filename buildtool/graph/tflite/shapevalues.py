@@ -1,7 +1,7 @@
-"""Shape arithmetic: computes the integer tensors that depend on static shapes only (SHAPE, PACK, ...).
+"""Computes the integer tensors that depend only on static shapes (by SHAPE, PACK, ...).
 
-Converters write such chains before RESHAPE and TRANSPOSE_CONV when the batch size is not fixed. With a fixed
-batch size their values are constants, and the graph does not need the operators.
+Converters write such chains of operators before RESHAPE and TRANSPOSE_CONV when the batch size is not fixed.
+With a fixed batch size their values are constants, and the graph does not need the operators.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,9 +26,9 @@ _B = tflite.BuiltinOperator
 
 
 def follow_shapes(network: Network) -> None:
-    """Fills `network.known` with the values of all tensors that depend on shapes only.
+    """Fills `network.known` with the values of all tensors that depend only on shapes.
 
-    Also gives the outputs of RESHAPEs the shapes that their parameters say.
+    It also gives the outputs of RESHAPEs the shapes that their parameters specify.
     """
     for op in network.file.operators:
         if op.code == _B.RESHAPE and op.outputs:

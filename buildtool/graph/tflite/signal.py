@@ -1,6 +1,6 @@
 """Decodes and writes the operators of TFLM's signal library. Their options are a FlexBuffer.
 
-TFLM reads options by their place in alphabetical order, so there must be no others.
+TFLM reads options by their position in alphabetical order, so a file must not have further options.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _CHANNELLED = {
 
 
 def decode(view: OpView) -> None:
-    """Decodes an operator. One with state gets a state of its own."""
+    """Decodes an operator. Adds a state if its kind keeps one."""
     kind = _KINDS[view.op.custom]
     cls, names = _OPTIONS.get(kind, (Attrs, ()))
     options = _read_options(view, kind, names)
@@ -79,7 +79,11 @@ def decode(view: OpView) -> None:
 
 
 def _read_options(view: OpView, kind: OpKind, names: tuple[str, ...]) -> Mapping[str, int]:
-    """Returns the operator's options. Raises ModelError unless they are exactly those that it has."""
+    """Returns the operator's options by name.
+
+    Raises ModelError unless it has exactly the options `names` and, if its kind demands them, the options for
+    a type and a number of channels. `kind`: the operator's kind.
+    """
     from flatbuffers import flexbuffers  # few networks need it
 
     expected = {*names, *([_TYPE] if kind in _TYPED else []), *([_CHANNELS] if kind in _CHANNELLED else [])}
@@ -100,15 +104,20 @@ def _read_options(view: OpView, kind: OpKind, names: tuple[str, ...]) -> Mapping
 
 
 def _check_derived(view: OpView, kind: OpKind, options: Mapping[str, int], outputs: list[int]) -> None:
-    """Demands that the options that shapes and types tell agree with these."""
+    """Raises ModelError if the options for a type or a number of channels do not agree with the tensors.
+
+    `outputs`: the graph's tensors for the operator's outputs.
+    """
     tensors = view.network.tensors
     result = tensors[outputs[0]]
     if kind in _TYPED and options[_TYPE] != TYPE_CODES[result.dtype]:
         raise ModelError(f"option {_TYPE} is {options[_TYPE]}, but the output is {result.dtype}")
     if kind in _CHANNELLED:
-        of = view.input(0).shape if kind is OpKind.SIGNAL_STACKER else result.shape
-        if of != (options[_CHANNELS],):
-            raise ModelError(f"option {_CHANNELS} is {options[_CHANNELS]}, but a tensor has shape {list(of)}")
+        shape = view.input(0).shape if kind is OpKind.SIGNAL_STACKER else result.shape
+        if shape != (options[_CHANNELS],):
+            raise ModelError(
+                f"option {_CHANNELS} is {options[_CHANNELS]}, but a tensor has shape {list(shape)}"
+            )
 
 
 def _add_state(view: OpView, op: Op) -> tuple[int, int]:

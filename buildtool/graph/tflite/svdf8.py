@@ -1,7 +1,7 @@
 """SVDF with 8-bit weights over time and an 8-bit state, as in older networks of TensorFlow Lite Micro.
 
-It becomes operators that other networks have, and that compute TFLM's integers (LiteRT's kernel would read
-the weights and the state as 16 bits):
+It becomes operators that other networks have, too, and that compute TFLM's integers. (LiteRT's kernel would
+read the weights and the state as 16 bits.)
 
     newest  CONV_2D of one pixel: the sums over the inputs, requantised to the state
     window  CONCATENATION of the last memory - 1 values of every feature and the newest one; its end is the
@@ -29,13 +29,13 @@ _Int8s = npt.NDArray[np.int8]
 
 @dataclass
 class NarrowSvdf:
-    """An SVDF of the file while it is read. `rank`: features of each unit."""
+    """An SVDF with an 8-bit state while it is read. `rank`: the number of features of each unit."""
 
     view: OpView
     rank: int
 
     def read(self) -> None:
-        """Adds the operators."""
+        """Adds the operators that replace the SVDF to the graph."""
         view, (features, memory) = self.view, self._time.shape
         (batch, inputs), units = self._x.shape, features // self.rank
         pixel = view.emit_new(OpKind.RESHAPE, view.operand(0), (batch, 1, 1, inputs))
@@ -115,7 +115,10 @@ class NarrowSvdf:
         return self._add(role, data.shape, quant, np.ascontiguousarray(data))
 
     def _shift(self, newest: int, batch: int, memory: int, features: int) -> int:
-        """Adds the state, and the operators that bring its new value. Returns the window."""
+        """Adds the state, and the operators that compute its new value from the sums `newest`.
+
+        Returns the window: the earlier sums and the newest ones.
+        """
         quant, raw = self._quant(4), self.view.input(4)
         if memory == 1:
             return newest

@@ -103,7 +103,10 @@ class Int8Network:
         self.ops.append(replace(op, inputs=inputs, outputs=outputs, attrs=attrs))
 
     def _cast_to_floats(self, op: Op) -> None:
-        """Adds a DEQUANTIZE of the stored numbers, which have a scale of 1."""
+        """Replaces a CAST to float32 by a DEQUANTIZE.
+
+        The DEQUANTIZE gives the stored numbers, as its input has the scale 1.
+        """
         t = self._twins.get(op.inputs[0], op.inputs[0])
         name = f"{self.tensors[t].name}/stored"
         stored = self.add(replace(_shift(replace(self.tensors[t], quant=_STORED)), name=name, source=None))
@@ -111,10 +114,10 @@ class Int8Network:
         self.ops.append(replace(op, kind=OpKind.DEQUANTIZE, inputs=(stored,)))
 
     def _shift_filter(self, op: Op, inputs: tuple[int, ...], attrs: Attrs) -> tuple[tuple[int, ...], Attrs]:
-        """Returns the inputs and attributes with an int8 filter.
+        """Returns the inputs and attributes of an operator with an int8 filter in place of its uint8 filter.
 
-        The zero point is subtracted from the filter if the result fits int8. Otherwise 128 is subtracted from
-        both, and the new attributes allow a zero point.
+        The zero point is subtracted from the weights if the results fit int8. Otherwise 128 is subtracted
+        from the weights and from the zero point, and the new attributes allow a zero point.
         """
         weights = self._originals.get(op.inputs[1])
         if weights is None or weights.data is None or weights.quant is None:
@@ -158,7 +161,10 @@ class Int8Network:
         return next(fitting, nearest)
 
     def _rescale(self, t: int, out: int) -> int:
-        """Returns a CONCATENATION's operand in the result's quantisation. Adds a QUANTIZE if needed."""
+        """Returns operand `t` of a CONCATENATION in the quantisation of its output `out`.
+
+        Adds a QUANTIZE if that is needed.
+        """
         source, result = self.tensors[t], self.tensors[out]
         if same_quantization(source.quant, result.quant) or source.quant is None or result.quant is None:
             return t

@@ -66,7 +66,7 @@ def _convert_bias(view: OpView, index: int, x: int) -> int:
     return index
 
 
-def conv_2d(view: OpView) -> None:
+def decode_conv_2d(view: OpView) -> None:
     """Decodes CONV_2D. The filter has the layout OHWI."""
     options = view.options(tflite.Conv2DOptions)
     _, h, w, _ = view.image_shape(0)
@@ -74,7 +74,7 @@ def conv_2d(view: OpView) -> None:
     _add_layer(view, OpKind.CONV_2D, g.ConvAttrs(**_read_window(view, options, (h, w), (kh, kw))))
 
 
-def depthwise_conv_2d(view: OpView) -> None:
+def decode_depthwise_conv_2d(view: OpView) -> None:
     """Decodes DEPTHWISE_CONV_2D. The filter's shape gives the depth multiplier; the option may be 0."""
     options = view.options(tflite.DepthwiseConv2DOptions)
     _, h, w, cin = view.image_shape(0)
@@ -87,10 +87,10 @@ def depthwise_conv_2d(view: OpView) -> None:
     _add_layer(view, OpKind.DEPTHWISE_CONV_2D, attrs)
 
 
-def transpose_conv(view: OpView) -> None:
+def decode_transpose_conv(view: OpView) -> None:
     """Decodes TRANSPOSE_CONV. The operands (output shape, filter, x, bias) become (x, filter, bias).
 
-    The padding is that of the convolution in the other direction, from this output to this input.
+    The padding is that of the convolution in the other direction: from this output to this input.
     """
     options = view.options(tflite.TransposeConvOptions)
     shape = view.ints(0)
@@ -101,7 +101,7 @@ def transpose_conv(view: OpView) -> None:
     _add_layer(view, OpKind.TRANSPOSE_CONV, attrs, (2, 1, 3))
 
 
-def fully_connected(view: OpView) -> None:
+def decode_fully_connected(view: OpView) -> None:
     """Decodes FULLY_CONNECTED. The filter is OI. A RESHAPE flattens the input, as TFLite does itself."""
     options, network = view.options(tflite.FullyConnectedOptions), view.network
     if options.WeightsFormat() != tflite.FullyConnectedOptionsWeightsFormat.DEFAULT:
@@ -132,11 +132,11 @@ def fully_connected(view: OpView) -> None:
 
 def _add_flat(view: OpView, index: int, shape: Pair) -> int:
     """Adds a tensor like `index` with another shape; returns its number."""
-    like = view.network.tensors[index]
-    return view.network.add(replace(like, name=f"{like.name}/flat", shape=shape, source=None, data=None))
+    old = view.network.tensors[index]
+    return view.network.add(replace(old, name=f"{old.name}/flat", shape=shape, source=None, data=None))
 
 
-def pool(view: OpView) -> None:
+def decode_pool(view: OpView) -> None:
     """Decodes AVERAGE_POOL_2D and MAX_POOL_2D."""
     options = view.options(tflite.Pool2DOptions)
     _, h, w, _ = view.image_shape(0)
@@ -144,7 +144,7 @@ def pool(view: OpView) -> None:
     view.emit_like_file(view.kind, g.PoolAttrs(kernel, **_read_window(view, options, (h, w), kernel)))
 
 
-def resize(view: OpView) -> None:
+def decode_resize(view: OpView) -> None:
     """Decodes RESIZE_NEAREST_NEIGHBOR and RESIZE_BILINEAR."""
     options = view.op.options(getattr(tflite, option_table(view.kind)))
     size, attrs = view.ints(1), g.ResizeAttrs()
@@ -202,7 +202,7 @@ def _pad_input(low: Lowering, op: Op, pad: Pad, value: int | None = None) -> int
 
 
 def _least(dtype: DType) -> int:
-    """Returns the least value of a type; of float32 the bits of the least finite number."""
+    """Returns the least value of a type, for float32 the bits of the least finite number."""
     if dtype is DType.FLOAT32:
         return int(np.finfo(np.float32).min.view(np.int32))
     return int(np.iinfo(dtype.value).min)
@@ -265,7 +265,10 @@ def write_fully_connected(low: Lowering, op: Op) -> FileOp:
 
 
 def write_pool(low: Lowering, op: Op) -> FileOp:
-    """Writes AVERAGE_POOL_2D and MAX_POOL_2D. A PADV2 does other paddings of a maximum."""
+    """Writes AVERAGE_POOL_2D and MAX_POOL_2D.
+
+    A PADV2 precedes a MAX_POOL_2D whose padding is neither VALID nor SAME, and a pool with a folded PAD.
+    """
     attrs, tensors, inputs = attributes(op, g.PoolAttrs), low.graph.tensors, op.inputs
     source, out, kernel = tensors[op.inputs[0]], tensors[op.outputs[0]], attrs.kernel
     options = _window_options(attrs, source, out, kernel, FilterHeight=kernel[0], FilterWidth=kernel[1])

@@ -79,7 +79,7 @@ def _lower_op(low: Lowering, op: Op) -> FileOp:
 
 
 def _begin_states(low: Lowering) -> None:
-    """Adds a VAR_HANDLE and a READ_VARIABLE for each variable.
+    """Adds a VAR_HANDLE and a READ_VARIABLE for each state that becomes a variable.
 
     The states of SVDF and LSTM become tensors that are marked as variable instead.
     """
@@ -125,7 +125,7 @@ def write_read_variable(low: Lowering, op: Op) -> FileOp:
 
 
 def write_shift(low: Lowering, op: Op) -> FileOp:
-    """Writes SHIFT as a SLICE, which takes the end of the old value, and a CONCATENATION with the new one."""
+    """Writes SHIFT as a SLICE, which takes the end of the old value, and a CONCATENATION with new values."""
     axis = attributes(op, AxisAttrs).axis
     old, new = (low.graph.tensors[t] for t in op.inputs)
     begin = [new.shape[axis] if d == axis else 0 for d in range(len(old.shape))]
@@ -143,7 +143,10 @@ def write_shift(low: Lowering, op: Op) -> FileOp:
 
 @dataclass(frozen=True)
 class _Part:
-    """A subgraph. `variable` are tensors marked as variable; `handles` are tensors that name variables."""
+    """A subgraph of the file.
+
+    `variable`: tensors that are marked as variable. `handles`: tensors that name variables.
+    """
 
     name: str
     tensors: Sequence[Tensor]
@@ -202,7 +205,7 @@ class _File:
         return bytes(self._builder.Output())
 
     def _add_subgraph(self, part: _Part, codes: Sequence[Code], buffers: Iterator[int]) -> int:
-        """Adds a subgraph. The next numbers from `buffers` are its tensors' buffers."""
+        """Adds a subgraph. `buffers` yields the buffer number of each of its tensors."""
         tensors = []
         for i, t in enumerate(part.tensors):
             dtype = tflite.TensorType.RESOURCE if i in part.handles else TYPE_CODES[t.dtype]

@@ -1,14 +1,17 @@
-"""How constants are loaded into the arena: their bytes, the ways of loading, and the times.
+"""How constants are loaded into the arena: their bytes, the methods of loading, and the times.
 
 Before their region: a load may begin while an earlier region computes. The next region that needs any
-constants waits for its end. So a region hides the bytes that are loaded while it computes, and a load may
-begin several regions early.
+constants waits until this load has ended. So the load costs only the time for the bytes that are not yet
+loaded when the regions before it have run.
 
-While their region runs: constants that are loaded at each turn have buffers in the region's workspace. Other
-constants lie on dead rows of the region's input. Mostly the rows of the input die faster than the output
-grows over them. So some bytes between the end of the output and the first row that is still read are always
-free, and their number grows. Constants of the region's last group may lie at the end of these free bytes.
-When the output reaches them, they are loaded again at a higher address.
+While their region runs: the groups of a streamed region run alternately, and a turn of a group is the time
+from its first step after a step of another group until another group runs. Constants that are loaded again at
+each turn have buffers in the region's workspace.
+
+Other constants lie on dead rows of the region's input, which no step reads any more. Mostly the rows of the
+input die faster than the output grows over them. So some bytes between the end of the output and the first
+row that is still read are always free, and their number grows. Constants of the region's last group may lie
+at the end of these free bytes. When the output reaches them, they are loaded again at a higher address.
 """
 
 from __future__ import annotations
@@ -31,21 +34,29 @@ from buildtool.plan.types import Buffer, BufferKind, Load, Plan, Scheme, replace
 from buildtool.target.catalogue import ChannelBytes, channel_bytes, constants_bytes, features, operands
 from buildtool.target.types import KernelVariant
 
-HEAD = 16  # a head, the channels' factors and their weights are each rounded up to this
+HEAD = 16  # bytes to whose multiples the head with the factors, and the weights, are rounded up
 
 
 @dataclass(frozen=True)
 class Constants:
-    """The constants that an operator's kernel reads besides its inputs. Sizes are in bytes.
+    """The constants that an operator's kernel reads: weights, biases, requantisation factors.
 
-    They are `head` bytes, then `factors` bytes for each of `channels` output channels, then `weights` bytes
-    for each. With 0 channels the block cannot be cut, otherwise it can be cut at multiples of `step`. Factors
-    are padded to a multiple of `padded` channels, weights to a multiple of `unit`. The kernel also reads
-    `tail` bytes behind it, whose values do not matter. The factors of `group` channels belong together: a
-    slice consists of whole groups, or lies within one group and has all of its factors, but only its own
-    weights. `range`: where in the head a range of channels lies (0: nowhere). Slices of `usual` channels or
-    more take little more time than the block. `scattered`: the constants are several blocks of the weight
-    image.
+    All sizes are in bytes. The constants are a head, then the factors of all output channels, then their
+    weights.
+
+    size: all constants together.
+    channels: output channels by which the constants can be cut into slices; 0 if they cannot be cut.
+    factors, weights: bytes of each for one output channel.
+    step: slices begin and end at multiples of this many channels.
+    unit: weights are padded to a multiple of this many channels.
+    group: the factors of this many channels belong together. A slice consists of whole groups. Or it lies
+        within one group: then it has all factors of the group, but only its own weights.
+    tail: bytes behind the weights that the kernel also reads; their values do not matter.
+    padded: factors are padded to a multiple of this many channels.
+    head: bytes of the head.
+    range: the offset in the head at which a slice's range of channels lies; 0 if it is not in the head.
+    usual: slices of this many channels or more take little more time than all channels at once.
+    scattered: whether the constants are several blocks of the weight image.
     """
 
     size: int
@@ -63,15 +74,15 @@ class Constants:
     scattered: bool = False
 
     def least_bytes(self, narrow: bool = True) -> int:
-        """The smallest number of arena bytes for an operator's constants while it runs alone.
+        """Returns the fewest arena bytes for an operator's constants while the operator runs alone.
 
-        Without `narrow`, slices have at least the usual width.
+        `narrow`: whether slices may be narrower than usual.
         """
         whole, width = round_up(self.size, HEAD), self.step if narrow else self.usual
         return whole if self.channels <= width else min(whole, self.slice_bytes(width))
 
     def slice_bytes(self, channels: int) -> int:
-        """Bytes of a block with this many channels."""
+        """Returns the bytes of a slice with this many channels."""
         weights = self.weights * round_up(channels, self.row_unit(channels)) + self.tail
         factors = self.factors * min(
             round_up(channels, max(self.padded, self.group)), round_up(self.channels, self.padded)
@@ -79,17 +90,20 @@ class Constants:
         return round_up(self.head + factors, HEAD) + round_up(weights, HEAD)
 
     def row_unit(self, channels: int) -> int:
-        """The channels to a multiple of which the weights of slices of this width are padded."""
+        """Returns the number of channels to a multiple of which the weights of a slice are padded.
+
+        `channels`: output channels of the slice.
+        """
         return 1 if channels < self.group else self.unit
 
     @cached_property
     def widths(self) -> tuple[int, ...]:
-        """The possible numbers of channels of a slice, ascending. The number of all channels is left out."""
+        """Returns the numbers of output channels that a slice may have, ascending, all below `channels`."""
         steps = range(self.step, self.channels, self.step)
         return tuple(n for n in steps if self.least_width(n) == n)
 
     def least_width(self, channels: int) -> int:
-        """The smallest number of channels, at least `channels`, that any slice can have."""
+        """Returns the smallest number of channels from `channels` on that a slice can have."""
         width = round_up(channels, self.step)
         while width % self.group and self.group % width:
             width += self.step
@@ -97,23 +111,30 @@ class Constants:
 
 
 @dataclass(frozen=True)
-class Way:
-    """How one operator's constants are loaded: see Load."""
+class LoadMethod:
+    """How one operator's constants are loaded.
+
+    `channels`, `slots` and `by_turns`: as in `Load`. `bytes`: the size of the buffer. `on_dead_rows`: whether
+    the constants lie on dead rows of the region's input.
+    """
 
     channels: int
     slots: int
-    bytes: int  # of the buffer
+    bytes: int
     by_turns: bool = False
-    behind: bool = False  # on dead rows of the region's input
+    on_dead_rows: bool = False
 
     @property
     def lasting(self) -> bool:
-        """Whether the buffer is live throughout the region."""
-        return not (self.by_turns or self.behind)
+        """Returns whether the buffer is live throughout the region."""
+        return not (self.by_turns or self.on_dead_rows)
 
 
 def constants(graph: Graph, kernels: Sequence[KernelVariant | None]) -> dict[int, Constants]:
-    """Operator -> the constants of its kernel, by the catalogue's formulas."""
+    """Returns operator -> the constants that its kernel reads, by the catalogue's formulas.
+
+    `kernels`: one per operator, None for aliases. Operators without constants are left out.
+    """
     blocks = {}
     for position, kernel in enumerate(kernels):
         if kernel is None:
@@ -138,9 +159,10 @@ FARTHEST = 64  # a load begins at most this many regions early
 class Demand:
     """What a region needs for its constants, and what it leaves for other loads, in bytes.
 
-    `buffers`: the size of its buffers of constants. `load`: the size of the constants that are loaded before
-    it runs. `room`: free bytes of the arena. `hides`: the bytes of constants that can be loaded while it
-    computes.
+    buffers: the size of its buffers of constants.
+    load: the size of the constants that are loaded before it runs.
+    room: the bytes of the arena that are free while it runs.
+    hides: the bytes of other regions' constants that can be loaded while it computes.
     """
 
     buffers: int
@@ -150,10 +172,10 @@ class Demand:
 
 
 def begins(regions: Sequence[Demand], farthest: int = FARTHEST) -> list[int]:
-    """For each region, the region at whose start the load of its constants begins.
+    """Returns for each region the region at whose start the load of its constants begins.
 
-    It is the region itself, or one of the `farthest` regions before it. The largest load is placed first.
-    Each load begins where the core waits least for it; among equally good regions, with the latest one.
+    This is the region itself, or one of the `farthest` regions before it. The largest load is placed first.
+    Each load begins where the core waits least for it. Among equally good regions it is the latest one.
     """
     begin = list(range(len(regions)))
     room = [region.room for region in regions]
@@ -163,7 +185,7 @@ def begins(regions: Sequence[Demand], farthest: int = FARTHEST) -> list[int]:
         best, least = index, float(own.load)
         for at in range(index - 1, max(-1, index - 1 - farthest), -1):
             if room[at] < own.buffers or not own.load:
-                break  # the buffer is live from then on
+                break  # the buffer would be live from that region on
             waits = max(0.0, own.load - max(0.0, hidden[at]))
             if waits < least:
                 best, least = at, waits
@@ -176,10 +198,11 @@ def begins(regions: Sequence[Demand], farthest: int = FARTHEST) -> list[int]:
 
 
 class Trail(NamedTuple):
-    """A part of the last group.
+    """One part of a region's last group: rows that it makes at a time, and what is dead and made by then.
 
-    `dead`: bytes of the input that are no longer read when the part begins. `made`: bytes of the output when
-    it ends.
+    part: the rows.
+    dead: bytes at the start of the region's input that are no longer read when the part begins.
+    made: bytes of the region's output that are made when the part ends.
     """
 
     part: Part
@@ -187,10 +210,13 @@ class Trail(NamedTuple):
     made: int
 
 
-class Room(NamedTuple):
-    """Where constants of a region's last group may lie: after the rows of `result`, on dead rows of `source`.
+class DeadRows(NamedTuple):
+    """Dead rows of a region's input on which constants of its last group may lie, behind the output's rows.
 
-    `spare`: bytes that are free there during each of the group's parts, wherever the two tensors are placed.
+    source, result: the input and the output (roots, see alias_roots).
+    spare: bytes that are free between the output and the input's living rows during every part of the group,
+        wherever the two tensors are placed.
+    trail: the parts of the last group, in order.
     """
 
     source: int
@@ -199,12 +225,16 @@ class Room(NamedTuple):
     trail: tuple[Trail, ...]
 
 
-def room(timeline: Timeline, index: int, overlaps: Sequence[RegionOverlap]) -> Room | None:
-    """The largest room among the overlaps of a region's output; None where there is no room."""
+def find_dead_rows(timeline: Timeline, index: int, overlaps: Sequence[RegionOverlap]) -> DeadRows | None:
+    """Returns the dead rows with the most free bytes, of all inputs that a region's output may lie over.
+
+    `index`: the region. `overlaps`: the permitted overlaps of its output. Returns None if no input has dead
+    rows that can be used.
+    """
     run, graph = timeline.runs[index], timeline.graph
     if len(run.region.groups) < 2 or fed_in_parts(graph, graph.ops[run.region.ops[-1]]):
         return None
-    rooms, tensors = list[Room](), graph.tensors
+    candidates, tensors = list[DeadRows](), graph.tensors
     # only overlaps without a distance: the others have reasons that are not analysed here
     for source, result in ((o.source, o.result) for o in overlaps if o.distance == 0):
         at, needed = later_reads(graph, run.steps, source, run.region.ops)
@@ -215,15 +245,16 @@ def room(timeline: Timeline, index: int, overlaps: Sequence[RegionOverlap]) -> R
         trail = tuple(Trail(part, end, part.y1 * tensors[result].row_bytes) for part, end in rows)
         spare = min((one.dead // HEAD * HEAD - one.made for one in trail), default=0) // HEAD * HEAD
         if spare >= HEAD and trail[0].part.step > 0:
-            rooms.append(Room(source, result, spare, trail))
-    return max(rooms, key=lambda r: r.spare, default=None)
+            candidates.append(DeadRows(source, result, spare, trail))
+    return max(candidates, key=lambda r: r.spare, default=None)
 
 
 class Stack(NamedTuple):
-    """Constants that lie side by side on dead rows from `step` on. A part of the last group begins at `step`.
+    """Constants that lie side by side on dead rows, from a step of the region on.
 
-    `offset`: the lowest byte. `full`: whether the stack includes the constants that were loaded at each turn
-    before.
+    step: the step, with which a part of the last group begins.
+    offset: the lowest byte of the constants.
+    full: whether the constants that were loaded at each turn until this step are among them, too.
     """
 
     step: int
@@ -232,21 +263,22 @@ class Stack(NamedTuple):
 
 
 class Site(NamedTuple):
-    """Where the input and the output lie, and whether they share bytes."""
+    """The offsets of a region's input and output. `covers`: whether the two share bytes."""
 
     source: int
     result: int
     covers: bool
 
 
-def stacks(on: Room, size: int, full: int, site: Site) -> list[Stack]:
-    """Returns stacks that follow each other in time: of `size` bytes, later of `full` bytes if there is room.
+def stacks(dead_rows: DeadRows, size: int, full: int, site: Site) -> list[Stack]:
+    """Returns stacks of constants that follow each other in time, each on the dead rows of its time.
 
-    Each stack lasts until the output grows into it. The list is empty if at some time there is no room.
+    A stack has `size` bytes. As soon as there is room, it has `full` bytes: those of all constants. Each
+    stack lasts until the output grows into it. The list is empty if at some time there is no room.
     """
     stacked: list[Stack] = []
     is_full = size == full
-    for part, dead, output in on.trail:
+    for part, dead, output in dead_rows.trail:
         end = max(site.result + output if site.covers else 0, site.source)
         top = (site.source + dead) // HEAD * HEAD
         grows = not is_full and top - full >= end
@@ -259,19 +291,21 @@ def stacks(on: Room, size: int, full: int, site: Site) -> list[Stack]:
 
 
 class Place(NamedTuple):
-    """The offset of an operator's constants from a step of the run on."""
+    """Where an operator's constants lie: at `offset`, from step `step` of the region's run on."""
 
     step: int
     offset: int
 
 
 def places(lowest: Sequence[Stack], own: Sequence[Part], is_last: bool) -> list[Place]:
-    """The places of one operator's constants over time, if they are the lowest constants in each stack.
+    """Returns where one operator's constants lie over time, if they are the lowest constants of each stack.
 
-    `own`: the parts of the operator's group. `is_last`: whether this is the region's last group. Another
-    group uses a new stack from the first part that it begins after the stack.
+    lowest: the stacks.
+    own: the parts (rows made at a time) of the operator's group.
+    is_last: whether this is the region's last group. Any other group uses a stack only from its first part
+        that begins after the stack.
     """
-    by_step: dict[int, Place] = {}  # of two stacks that began before the same rows, the later one
+    by_step: dict[int, Place] = {}  # of stacks that begin before the same part, the latest one
     for stack in lowest:
         after = (part.step for part in own if part.step > stack.step or (is_last and part.step == stack.step))
         step = next(after, None)
@@ -282,47 +316,61 @@ def places(lowest: Sequence[Stack], own: Sequence[Part], is_last: bool) -> list[
 
 @dataclass(frozen=True)
 class Arrivals:
-    """Adds to plans the loads that happen while a timeline's regions run. `constants`: by operator."""
+    """Adds to plans the loads of constants that happen while regions run.
+
+    All plans have the regions of `timeline`. `constants`: by operator. `model`: gives the cost of a load.
+    """
 
     timeline: Timeline
     constants: Mapping[int, Constants]
     model: CostModel
 
     def cost(self, plan: Plan) -> float:
-        """The cost of all loads of a plan, repetitions included."""
+        """Returns the cost of all loads of a plan, repetitions included."""
         return sum(
             self.model.loading(load) for _, load in load_steps(self.timeline, plan.loads, plan.buffers)
         )
 
-    def by_turns(self, plan: Plan, ways: Sequence[Mapping[int, Way]]) -> Plan:
-        """Adds the loads that repeat at each turn to the placed plan, and returns it."""
+    def by_turns(self, plan: Plan, methods: Sequence[Mapping[int, LoadMethod]]) -> Plan:
+        """Returns the placed plan with loads for the constants that are loaded at each turn of their group.
+
+        `methods`: for each region, operator -> how its constants are loaded. The plan already has the buffers
+        of these constants.
+        """
         at = {b.op: i for i, b in enumerate(plan.buffers) if b.kind is BufferKind.WEIGHTS}
-        turning = [op for own in ways for op, way in own.items() if way.by_turns]
+        turning = [op for own in methods for op, method in own.items() if method.by_turns]
         loads = [Load(op, at[op], self.constants[op].size, by_turns=True) for op in turning]
         return replace(plan, loads=tuple(sorted([*plan.loads, *loads], key=_order)))
 
-    def on_dead_rows(self, plan: Plan, index: int, ways: Mapping[int, Way], on: Room) -> Plan | None:
-        """Places constants of a region on dead rows of its input, and returns the plan.
+    def on_dead_rows(
+        self, plan: Plan, index: int, methods: Mapping[int, LoadMethod], dead_rows: DeadRows
+    ) -> Plan | None:
+        """Returns the plan with constants of region `index` on dead rows of its input.
 
-        Returns None if there is no room for the constants that have to lie there. Constants that are loaded
-        at each turn are placed there, too, if that costs less.
+        `methods`: operator of the region -> how its constants are loaded. Constants that are loaded at each
+        turn also move to the dead rows if that costs less. Returns None if the constants whose method is
+        `on_dead_rows` do not fit.
         """
         region = self.timeline.regions[index]
-        behind = [op for op, way in ways.items() if way.behind]
+        needed = [op for op, method in methods.items() if method.on_dead_rows]
         others = [
             op
-            for op, way in ways.items()
-            if way.by_turns
+            for op, method in methods.items()
+            if method.by_turns
             and not self.constants[op].scattered
             and region.groups[group_of(region, op)].scheme is not Scheme.BRANCHES
         ]
-        plans = (self._stack_constants(plan, index, behind, more, on) for more in (others, []))
+        plans = (self._stack_constants(plan, index, needed, more, dead_rows) for more in (others, []))
         return min((made for made in plans if made is not None), key=self.cost, default=None)
 
     def _stack_constants(
-        self, plan: Plan, index: int, needed: Sequence[int], others: Sequence[int], on: Room
+        self, plan: Plan, index: int, needed: Sequence[int], others: Sequence[int], dead_rows: DeadRows
     ) -> Plan | None:
-        """Places constants on dead rows: of `needed` at once, of `others` as soon as there is room."""
+        """Returns the plan with constants on dead rows of a region; None if those in `needed` do not fit.
+
+        `index`: the region. `needed`: operators whose constants lie there from the beginning. `others`:
+        operators whose constants lie there as soon as there is room.
+        """
         ops = [*needed, *others]
         if not ops:
             return plan
@@ -330,10 +378,10 @@ class Arrivals:
         start, end = self.timeline.starts[index : index + 2]
         source, result = (
             next(b for b in plan.buffers if tensor in b.tensors and b.first < end and b.last >= start)
-            for tensor in (on.source, on.result)
+            for tensor in (dead_rows.source, dead_rows.result)
         )
         site = Site(source.offset, result.offset, source.touches(result))
-        lowest = stacks(on, sum(sizes[: len(needed)]), sum(sizes), site)
+        lowest = stacks(dead_rows, sum(sizes[: len(needed)]), sum(sizes), site)
         for op, offset in zip(ops, accumulate([0, *sizes[:-1]]), strict=True):
             own = [s._replace(offset=s.offset + offset) for s in lowest if s.full or op in needed]
             buffers = self._buffers(index, op, own)
@@ -344,9 +392,9 @@ class Arrivals:
         return plan
 
     def _buffers(self, index: int, op: int, lowest: Sequence[Stack]) -> list[Buffer]:
-        """The buffers of an operator's constants, which follow each other in time.
+        """Returns the buffers of one operator's constants on dead rows, which follow each other in time.
 
-        `lowest`: stacks whose `offset` is the offset of these constants.
+        `lowest`: stacks in which `offset` is the offset of these constants.
         """
         run, (start, end) = self.timeline.runs[index], self.timeline.starts[index : index + 2]
         group = group_of(run.region, op)
@@ -360,10 +408,11 @@ class Arrivals:
 
 
 def _extend_loads(plan: Plan, more: Sequence[Buffer]) -> Plan:
-    """Adds buffers for an operator's constants to a plan, with their loads.
+    """Returns the plan with more buffers for one operator's constants, and a load into each of them.
 
-    If the operator has a buffer that is loaded at each turn, that buffer's life ends where the new ones
-    begin.
+    `more`: the buffers, in the order of their lives. If the operator already has a buffer that is loaded at
+    each turn, that buffer's life now ends before the first of `more`. If its life would then be empty, the
+    plan stays as it is.
     """
     op, buffers = more[0].op, list(plan.buffers)
     turns = next((load.buffer for load in plan.loads if load.op == op), None)
@@ -376,5 +425,5 @@ def _extend_loads(plan: Plan, more: Sequence[Buffer]) -> Plan:
 
 
 def _order(load: Load) -> tuple[int, bool, int]:
-    """A sorting key: it puts an operator's loads in the order in which they begin."""
+    """Returns a sorting key that puts an operator's loads in the order in which they begin."""
     return load.op, not load.by_turns, load.buffer

@@ -1,9 +1,9 @@
 """From regions to a placed plan, in five steps: lives, buffers, overlaps, offsets, totals.
 
-Tensors between regions are whole. Inside a streamed region a tensor is a ring (between groups) or a
-column window (inside a group). The windows and the kernel scratch of different groups of a region are
-never in use at the same time, so they share memory (see `workspace`). All plans are assembled here,
-layer by layer or streamed, so equal regions give equal plans.
+Tensors between regions are whole. Inside a streamed region a tensor is a ring (a line buffer, between groups)
+or a window of some columns (inside a group). The windows and the kernel scratch of different groups of a
+region are never in use at the same time, so they share memory (see `workspace`). All plans are assembled
+here, layer by layer or streamed, so equal regions give equal plans.
 """
 
 from __future__ import annotations
@@ -35,11 +35,16 @@ from buildtool.target.types import KernelVariant, Target
 
 ASSEMBLED = 2_000  # units of work per buffer to assemble a plan, without its offsets
 MOST_PLACEMENTS = 512  # placements that a session keeps, some kilobytes each
-MOST_BUFFERS = 1 << 13  # buffers in all of these placements, without the last two
+MOST_BUFFERS = 1 << 13  # buffers of all these placements together; at least two are kept
 
 
 class Contents(NamedTuple):
-    """What lies in the arena: the result of `contents`."""
+    """What lies in the arena, and what may overlap there.
+
+    facts: for each region, the facts that do not depend on the regions around it (see `RegionFacts`).
+    buffers: all buffers except the windows and scratch of regions (see `RegionFacts.workspace`).
+    overlaps: the permitted overlaps; they refer to positions in `buffers`.
+    """
 
     facts: list[RegionFacts]
     buffers: list[Buffer]
@@ -49,10 +54,13 @@ class Contents(NamedTuple):
 def contents(
     timeline: Timeline,
     regions: Regions,
-    apart: Collection[int] = (),
+    not_in_place: Collection[int] = (),
     turns: Mapping[int, int] = MappingProxyType({}),
 ) -> Contents:
-    """The facts, buffers and overlaps of a timeline's regions; `apart` and `turns` are as in `assemble`."""
+    """Returns the facts, buffers and permitted overlaps of a timeline's regions.
+
+    `not_in_place` and `turns`: as in `assemble`.
+    """
     # 1. The timeline says when each tensor's and each operator's memory is touched first and last.
     # 2. What lies in the arena: workspaces of regions, whole tensors and rings, sums of poolings.
     facts = [regions.facts(run) for run in timeline.runs]
@@ -66,16 +74,17 @@ def contents(
     rings = (ring for known in facts for ring in known.rings)
     buffers = [*tensor_buffers(timeline, inside, rings), *accumulators(timeline), *band_lines(timeline)]
 
-    # 3. Which of these may lie on each other.
+    # 3. Which of these buffers may overlap.
     streamed = (overlap for known in facts for overlap in known.overlaps)
-    return Contents(facts, buffers, overlaps(timeline, regions.permitted, streamed, buffers, apart))
+    return Contents(facts, buffers, overlaps(timeline, regions.permitted, streamed, buffers, not_in_place))
 
 
 def tensor_buffers(timeline: Timeline, windows: Collection[int], rings: Iterable[LineBuffer]) -> list[Buffer]:
-    """One buffer for each set of tensors that share their bytes: a ring inside a region, else a whole tensor.
+    """Returns one buffer for each set of tensors that share their bytes.
 
-    `windows`: tensors in the workspaces. `rings`: the rings of all regions. A tensor that no step touches has
-    no buffer.
+    The buffer is a ring (line buffer) for a tensor in `rings`, and a whole tensor otherwise. There are no
+    buffers for tensors in `windows`, which lie in the workspaces, for states, which have a memory of their
+    own, and for tensors that no step touches. `rings`: the rings of all regions.
     """
     names, elsewhere = _names(timeline.graph), state_of(timeline.graph)
     in_rings = {timeline.roots[ring.tensor]: ring for ring in rings}
@@ -93,7 +102,10 @@ def tensor_buffers(timeline: Timeline, windows: Collection[int], rings: Iterable
 
 @cached_on_graph
 def _names(graph: Graph) -> dict[int, str]:
-    """Names a plan's inputs and computed tensors by position. So a plan does not depend on tensors' names."""
+    """Returns names for a plan's inputs and computed tensors, made from positions.
+
+    So a plan does not depend on the names in the model's file.
+    """
     names = {t: f"input {i}" for i, t in enumerate(graph.inputs)}
     for position, op in enumerate(graph.ops):
         for i, t in enumerate(op.outputs):
@@ -111,7 +123,11 @@ def accumulators(timeline: Timeline) -> Iterator[Buffer]:
 
 
 def band_lines(timeline: Timeline) -> Iterator[Buffer]:
-    """Yields a buffer for the rows that groups of bands keep of each tensor inside them, besides windows."""
+    """Yields a buffer for the rows that a group of bands keeps of each tensor inside it.
+
+    These rows are kept from one step to the next, outside of the windows that kernels see (see
+    `schedule.bands`).
+    """
     graph = timeline.graph
     for group in (group for region in timeline.regions for group in region.groups):
         makers = {graph.ops[position].outputs[0]: position for position in group.ops}
@@ -123,7 +139,10 @@ def band_lines(timeline: Timeline) -> Iterator[Buffer]:
 
 
 def state_buffers(graph: Graph, last: int, alignment: int) -> tuple[Buffer, ...]:
-    """One buffer for each state, side by side from offset 0, live from the first step to the `last` one."""
+    """Returns one buffer for each state that lives between invokes, side by side from offset 0.
+
+    They are live from the first step to step `last`, the plan's last one.
+    """
     buffers, base = [], 0
     for index, state in enumerate(graph.states):
         tensors = tuple(sorted(t for t, number in state_of(graph).items() if number == index))
@@ -134,15 +153,18 @@ def state_buffers(graph: Graph, last: int, alignment: int) -> tuple[Buffer, ...]
 
 
 def state_bytes(graph: Graph, alignment: int) -> int:
-    """Bytes of the states that a network keeps between invokes: see `Plan.state_bytes`."""
+    """Returns the bytes of the states that a network keeps between invokes (see `Plan.state_bytes`)."""
     return sum(round_up(graph.tensors[state.before].size, alignment) for state in graph.states)
 
 
-def region_bounds(timeline: Timeline, regions: Regions, apart: Collection[int] = ()) -> list[int]:
-    """For each region, a lower bound of the arena in bytes while it runs, for any moves of tensors."""
+def region_bounds(timeline: Timeline, regions: Regions, not_in_place: Collection[int] = ()) -> list[int]:
+    """Returns for each region a lower bound of the arena in bytes while the region runs.
+
+    It holds wherever tensors lie and move. `not_in_place`: as in `assemble`.
+    """
     if not timeline.regions:  # a network whose outputs are its inputs
         return []
-    facts, buffers, permitted = contents(timeline, regions, apart)
+    facts, buffers, permitted = contents(timeline, regions, not_in_place)
     ticks = Ticks(timeline, [known.workspace for known in facts])
     timed = [*map(ticks.timed, buffers), *ticks.pieces()]
     return least_between(timed, permitted, regions.target.board.alignment, ticks.starts) if timed else []
@@ -156,21 +178,24 @@ def assemble(
     strategy: str,
     in_place: str,
     extra: Sequence[Buffer] = (),
-    apart: Collection[int] = (),
+    not_in_place: Collection[int] = (),
     turns: Mapping[int, int] = MappingProxyType({}),
     enough: float = 0,
     session: Session | None = None,
 ) -> Plan:
-    """The plan that runs a timeline's regions with `kernels` (one per operator, None for aliases).
+    """Returns the placed plan that runs a timeline's regions.
 
-    `extra`: further buffers, which are last in the plan. `apart`: operators whose output must not lie over
-    their input. `turns`: operator -> bytes of its constants that are loaded at each turn of its group.
-    `enough`: tensors are moved between regions only where the arena would be larger than this, in bytes
-    (math.inf: tensors never move).
+    kernels: one per operator, None for aliases.
+    extra: further buffers, which are last in the plan.
+    not_in_place: operators whose output must not lie over their input.
+    turns: operator -> bytes of its constants, if they are loaded at each turn of its group (see `workspace`).
+    enough: tensors are moved between regions only where the arena would be larger than this, in bytes
+        (math.inf: tensors never move).
+    strategy, in_place: as in Plan and PlanOptions.
     """
     graph, alignment = timeline.graph, target.board.alignment
     regions = Regions.of(graph, kernels, target, timeline.image, in_place, session)
-    facts, buffers, permitted = contents(timeline, regions, apart, turns)
+    facts, buffers, permitted = contents(timeline, regions, not_in_place, turns)
     spaces = [known.workspace for known in facts]
     session = session or Session()
     session.work.spend(ASSEMBLED * (len(buffers) + len(extra)))
@@ -205,7 +230,11 @@ def assemble(
 
 
 def accounting(image: str, in_place: str, alignment: int, *, is_loaded: bool = False) -> tuple[str, ...]:
-    """The sentences that say what the arena's bytes include. `is_loaded`: constants are loaded into it."""
+    """Returns the sentences that say what the arena's bytes include.
+
+    `image`: as in Plan. `in_place`: the overlaps that are allowed. `is_loaded`: whether constants are loaded
+    into the arena.
+    """
     weights = "weights are in the arena while their operator runs, and while they come"
     others = "stack and the application's memory are not in the arena"
     return (
@@ -219,7 +248,7 @@ def accounting(image: str, in_place: str, alignment: int, *, is_loaded: bool = F
     )
 
 
-# Of these sentences, those that depend on the image mode and on `in_place`.
+# The sentences of `accounting` that depend on the image mode and on `in_place`.
 _INPUTS = {
     "overwritable": "the network's inputs are in the arena; their memory is used again once read",
     "resident": "the network's inputs are in the arena to the end",
@@ -242,12 +271,19 @@ def _place_contents(
     enough: float,
     session: Session,
 ) -> tuple[Placed, tuple[Move, ...]]:
-    """Places all buffers. Their order is `buffers` (in parts where they move), windows and scratch, `extra`.
+    """Places all buffers. Returns them with their offsets, and the moves of tensors.
 
-    `permitted` has positions in `buffers`; the result's overlaps and moves have positions in its own buffers.
-    The inputs of a resident image are live all the time. They lie side by side at the bottom, which costs no
-    bytes: a buffer below them could as well lie above. They neither move nor overlap, so the rest is placed
-    without them.
+    buffers: tensors, rings and sums. In the result, a tensor that moves is several buffers, one for each
+        place.
+    extra: further buffers, which come last in the result. Windows and scratch come before them.
+    spaces: the workspace of each region, with its windows and scratch.
+    permitted: overlaps by positions in `buffers`. The result's overlaps and moves have positions in its own
+        buffers.
+    enough: tensors move only where the arena would be larger than this, in bytes.
+
+    The inputs of a resident image are live all the time. They lie side by side at the bottom. This costs no
+    bytes, as a buffer below them could as well lie above. They neither move nor overlap, so all other buffers
+    are placed without them.
     """
     ticks, in_steps = Ticks(timeline, spaces), [*buffers, *extra]
     timed = [*map(ticks.timed, in_steps), *ticks.pieces()]
@@ -284,7 +320,7 @@ def _place_contents(
 
 
 class _Key(tuple[Any, ...]):
-    """A large key that is used in several caches: its hash is computed only once."""
+    """A large key that several caches use. It computes its hash only once."""
 
     @cached_property
     def _hash(self) -> int:
@@ -302,11 +338,14 @@ def _place(
     enough: float,
     session: Session,
 ) -> Parted:
-    """Returns the lowest placement found.
+    """Returns the lowest placement that is found for buffers whose lives are in ticks (see `Ticks`).
 
-    It has moves only if the arena would otherwise exceed `enough` bytes. The search ends where a placement in
-    parts is as low as the lower bound of whole buffers. The session keeps placements, because a search under
-    a limit needs the same few plans many times.
+    starts: the first tick of each region; between regions, tensors may move.
+    enough: the placement has moves only if the arena would otherwise have more bytes than this.
+
+    If a placement in parts (one with moves) is as low as the lower bound of buffers that do not move, the
+    search ends. The session keeps placements, because a search under a limit needs the same few plans many
+    times.
     """
     key, work = _Key((tuple(timed), tuple(overlaps), alignment)), session.work
     limit = max(2, min(MOST_PLACEMENTS, MOST_BUFFERS // max(1, len(timed))))

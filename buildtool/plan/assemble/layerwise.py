@@ -29,12 +29,14 @@ def plan(
 ) -> Plan:
     """Returns the plan with one region per operator, in the graph's order. Aliases have no region.
 
-    `in_place`: the kernels whose outputs may lie over their dying inputs. With "rows" these kernels work row
-    by row or element by element. With "elementwise" they work element by element. With "none" there are no
-    such kernels. `image`: whether the network's inputs survive the invoke ("resident"). `enough`: tensors are
-    moved only where the arena would have more bytes (see `assemble`). The plan may be larger than the board's
-    memory (see `fit`). Raises UnsupportedError where the target has no kernel, and UsageError for unknown
-    options.
+    in_place: the kernels whose output may lie over their dying input. With "rows" these are the kernels that
+        work row by row or element by element, with "elementwise" those that work element by element. With
+        "none" no output lies over its input.
+    image: "resident" if the network's inputs stay in the arena to the end, "overwritable" if not.
+    enough: tensors are moved only where the arena would have more bytes (see `assemble`).
+
+    The plan may be larger than the board's memory (see `fit`). Raises UnsupportedError where the target has
+    no kernel, and UsageError for an unknown value of `in_place` or `image`.
     """
     for name, value, known in (("in_place", in_place, IN_PLACE), ("image", image, IMAGES)):
         if value not in known:

@@ -38,9 +38,11 @@ def over_two(
 ) -> Plan | None:
     """Returns the plan with its buffers in two arenas of at most these capacities (bytes).
 
-    `waits`: extra cost per byte that is read or written, for each memory. `caches`: bytes of the data cache
-    of each memory. `moving`: tensors move as in the plan; otherwise no tensor moves. Returns None where no
-    placement is found.
+    waits: extra cost per byte that is read or written, for each memory.
+    caches: bytes of the data cache of each memory; 0 if it has none.
+    moving: whether tensors move as in `plan`. Otherwise no tensor moves.
+
+    Returns None if no placement is found.
     """
     alignment = target.board.alignment
     rooms = (capacities[0] // alignment * alignment, capacities[1] // alignment * alignment)
@@ -98,7 +100,11 @@ def over_two(
 def _of_parts(
     permitted: Sequence[Overlap], buffers: Sequence[Buffer], parts: Sequence[Buffer], timeline: Timeline
 ) -> list[Overlap]:
-    """Translates permitted overlaps of `buffers` into overlaps of the parts that are live at that time."""
+    """Returns the permitted overlaps with positions in `parts` instead of `buffers`.
+
+    `parts`: the buffers, where a tensor that moves is several parts, one after the other in time. An overlap
+    is left out unless exactly one part of its input and one of its output are live while its operator runs.
+    """
     overlaps = []
     for o in permitted:
         life = timeline.lives[o.op]
@@ -113,7 +119,10 @@ def _of_parts(
 
 
 def in_one(plan: Plan, memory: int, alignment: int) -> Plan:
-    """The plan with all buffers in one of two memories (0, 1); the other arena has `alignment` bytes."""
+    """Returns the plan with all buffers in one of two memories (0 or 1).
+
+    The arena in the other memory has `alignment` bytes.
+    """
     if memory == 0:
         return replace(plan, arena_bytes=plan.arena_bytes + alignment, second_at=plan.arena_bytes)
     moved = tuple(replace_numbers(buffer, offset=buffer.offset + alignment) for buffer in plan.buffers)
@@ -123,9 +132,10 @@ def in_one(plan: Plan, memory: int, alignment: int) -> Plan:
 def count_touched_bytes(
     plan: Plan, graph: Graph, target: Target, caches: Sequence[int] = (), session: Session | None = None
 ) -> tuple[int, ...]:
-    """An estimate of the bytes that the plan's kernels read or write in each of its arenas (see `_traffic`).
+    """Returns an estimate of the bytes that a plan's kernels read or write in each of its arenas.
 
-    `caches`: bytes of the data cache of each memory; empty where there are no caches.
+    `caches`: bytes of the data cache of each memory; empty where there are no caches. `_traffic` says what is
+    counted.
     """
     timeline, kernels = (
         Timeline.of(graph, plan.regions, plan.image, session),
@@ -147,10 +157,12 @@ _SUM_BYTES = 8  # bytes read and written for every value that is added to a sum
 
 
 class _Traffic(NamedTuple):
-    """Numbers of bytes that are read and written.
+    """Numbers of bytes that kernels read and write.
 
-    `tensors`: by the tensor's root (see alias_roots). `scratch`, `sums` and `written`: by operator; the last
-    one has the bytes of its outputs that it writes.
+    tensors: by the tensor's root (see alias_roots).
+    scratch: by operator, in its scratch.
+    sums: by operator, in the sums of a pooling.
+    written: by operator, the bytes that it writes to its outputs.
     """
 
     tensors: Mapping[int, int]
@@ -159,7 +171,7 @@ class _Traffic(NamedTuple):
     written: Mapping[int, int]
 
     def of(self, buffer: Buffer) -> int:
-        """How many bytes of a buffer are read and written."""
+        """Returns how many bytes of a buffer are read and written."""
         if buffer.kind is BufferKind.ACCUMULATOR:
             return self.sums.get(buffer.op, 0)
         if buffer.kind is BufferKind.LINES:
@@ -170,11 +182,14 @@ class _Traffic(NamedTuple):
 def _traffic(timeline: Timeline, kernels: Sequence[KernelVariant | None], cache: int) -> _Traffic:
     """Estimates how many bytes of each buffer a plan's kernels read or write, to rank buffers by use.
 
-    A kernel with scratch gathers windows into it: each tap is read once from the input and written once into
-    the scratch. The scratch is read once for every pair of output channels and pixels; without scratch the
-    input is read instead. All other data is read or written once each time that it is computed. With a cache
-    of `cache` bytes, data that is used repeatedly is fetched once: scratch that fits into the cache, and each
-    row of the input if the rows for one output row fit. Copies, delivered rows and loads are not counted.
+    A kernel with scratch copies windows of the input into it: each tap is read once from the input and
+    written once into the scratch. The scratch is read once for every pair of output channels and pixels. A
+    kernel without scratch reads the input instead. All other data is read or written once each time that it
+    is computed.
+
+    `cache`: bytes of a data cache, or 0. With a cache, data that is used repeatedly is fetched once: scratch
+    that fits into the cache, and each row of the input if the rows for one output row fit. Copies, delivered
+    rows and loads are not counted.
     """
     graph, roots = timeline.graph, timeline.roots
     pixels: dict[int, int] = {}
@@ -211,13 +226,20 @@ def _sizes(graph: Graph, tensors: Sequence[int]) -> int:
 
 
 def _part(graph: Graph, op: Op, size: int, pixels: int) -> int:
-    """The share of `size` bytes for this many output pixels; above `size` where pixels are computed again."""
+    """Returns `size` bytes, which belong to an operator's whole output, scaled to `pixels` output pixels.
+
+    The result is above `size` if pixels are computed more than once.
+    """
     _, rows, columns, _ = graph.tensors[op.outputs[0]].nhwc
     return size * pixels // max(1, rows * columns)
 
 
 def _reads(graph: Graph, op: Op, pixels: int, widened: bool) -> tuple[int, int]:
-    """How many bytes are read from the operands, and how many are read from or written to the scratch."""
+    """Returns the bytes read from the operands, and the bytes read from or written to the scratch.
+
+    `pixels`: the number of output pixels. `widened`: whether the kernel has scratch, into which it copies
+    windows.
+    """
     macs = pixel_macs(graph, op, pixels)
     if not macs:
         return _part(graph, op, _sizes(graph, [t for t in op.inputs if t >= 0]), pixels), 0
@@ -228,7 +250,7 @@ def _reads(graph: Graph, op: Op, pixels: int, widened: bool) -> tuple[int, int]:
 
 
 def _fetched_bytes(graph: Graph, op: Op, pixels: int, cache: int) -> int:
-    """The bytes of the operands that are fetched through a cache.
+    """Returns the bytes of the operands that are fetched through a cache of `cache` bytes.
 
     Each row is fetched once if the rows for one output row fit into the cache. Otherwise it is fetched once
     for each output row that needs it.

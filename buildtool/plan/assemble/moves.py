@@ -1,9 +1,9 @@
 """Placement with moves: between two regions a whole tensor can be copied to another place.
 
-A region's output that lies over its dying input lies lower than the input. So in a chain of regions every
-tensor lies lower than the one before, and the first ones lie high. A copy ends the chain and costs a few
-instructions per word. With a copy before every region, each region could be placed by itself. This module
-makes only as many copies as this height needs.
+A region's output that lies over its dying input lies lower than the input. So in a chain of such regions
+every tensor lies lower than the one before, and the first tensors lie high. A copy ends the chain and costs a
+few instructions per word. With a copy before every region, each region could be placed by itself. This module
+makes only as many copies as the lowest height needs.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from buildtool.plan.types import Buffer, Move, Overlap, replace_numbers
 
 QUICK_NODES = 500  # nodes of the exact search for the end of a segment
 PROBE_NODES = 8_000  # nodes of the second search near that end
-TAIL = 6  # regions at the end of a segment that are searched before all of it
-TAIL_NODES = 5_000  # nodes of the exact search for these
+TAIL = 6  # regions at a segment's end that are searched before the whole segment
+TAIL_NODES = 5_000  # nodes of the exact search for these regions
 EARLIER_CUTS = 3  # earlier cuts with fewer bytes to move that are tried
-MOST_FAILED = 8  # failed wishes in a row; after them no other one is tried
+MOST_FAILED = 8  # failed searches for a wished offset in a row, after which no other wish is tried
 MOST_TOGETHER = 512  # buffers of a segment of several regions: longer ones are placed piece by piece
 
 Offsets = dict[int, int]  # buffer's position -> offset
@@ -35,10 +35,12 @@ Offsets = dict[int, int]  # buffer's position -> offset
 
 @dataclass(frozen=True)
 class Parted:
-    """Buffers in parts. Each part has an offset, and a life in the times of the problem.
+    """Placed buffers, of which some are divided in time into parts with different offsets.
 
-    `origin`: part -> its buffer's position, ascending. A buffer's parts follow each other in time. Overlaps
-    and moves refer to parts by position. Moves are in the order in which they have to be made.
+    placed: the parts. Each has an offset, and a life in the times of the problem. Overlaps refer to parts.
+    origin: for each part, the position of the buffer that it belongs to, ascending. A buffer's parts follow
+        each other in time.
+    moves: the copies from part to part, in the order in which they have to be made.
     """
 
     placed: Placed
@@ -46,18 +48,22 @@ class Parted:
     moves: tuple[Move, ...]
 
     def moved_bytes(self) -> int:
-        """The number of bytes that all moves together copy."""
+        """Returns the number of bytes that all moves together copy."""
         return sum(self.placed.buffers[move.source].size for move in self.moves)
 
 
 @dataclass(frozen=True)
 class _Segment:
-    """The part of a problem between the cuts `start` and `stop` (positions in the problem's times).
+    """The part of a placing problem between two cuts, that is, between two times at which tensors may move.
 
-    `buffers`: positions of the buffers that are live in it, ascending. `options`: the overlaps that are
-    possible in it. `problem`: both as an arena problem, in which no life goes beyond the cuts, and times
-    count from the first one. Deep networks repeat their blocks: segments with equal problems share `problem`
-    and `results`, the results of searches by height, nodes, and fixed offsets.
+    start, stop: the cuts, as positions in the problem's `times`.
+    buffers: positions of the buffers that are live in the segment, ascending.
+    options: the overlaps that are possible in it.
+    problem: buffers and overlaps as an arena problem. No life goes beyond the cuts, and times count from the
+        first cut.
+    results: the results of searches for it, by height, number of nodes, and fixed offsets.
+
+    Deep networks repeat their blocks: segments with equal problems share `problem` and `results`.
     """
 
     start: int
@@ -69,9 +75,9 @@ class _Segment:
 
 
 class _Problem:
-    """Buffers and overlaps, in segments between the cuts at which only tensors are alive.
+    """Buffers and permitted overlaps, in segments of time. At the cuts between them, only tensors are live.
 
-    `alive`: bytes of the buffers alive on both sides of each cut.
+    `alive`: for each cut, the bytes of the buffers that are live on both sides of it.
     """
 
     def __init__(
@@ -102,12 +108,12 @@ class _Problem:
 
     @property
     def is_cut_short(self) -> bool:
-        """Whether a search was skipped because the budget of work had ended."""
+        """Returns whether a search was skipped because the budget of work had ended."""
         return self.work.denied > self._denied
 
     @remembered
     def segment(self, start: int, stop: int) -> _Segment:
-        """The segment from the cut `start` to the cut `stop`."""
+        """Returns the segment from cut `start` to cut `stop` (positions in `times`)."""
         first, end = self.times[start], self.times[stop]
         inside = self._buffers.between(start, stop)
         options = tuple(self.options[k] for k in self._options.between(start, stop))
@@ -123,16 +129,16 @@ class _Problem:
         return _Segment(start, stop, tuple(inside), options, *known)
 
     def singles(self) -> list[_Segment]:
-        """The segments between neighbouring cuts."""
+        """Returns the segments between neighbouring cuts."""
         return [self.segment(i, i + 1) for i in range(self.segments)]
 
     @remembered
     def single(self, number: int, height: int) -> Offsets | None:
-        """Offsets within `height` for the segment from cut `number` to the next; None if none are found."""
+        """Returns offsets within `height` for the segment after cut `number`; None if none are found."""
         return _place_pinned(self, self.segment(number, number + 1), height, {})
 
     def placed(self, segment: _Segment) -> arena.Solution:
-        """The lowest placement that is found for a segment by itself."""
+        """Returns the lowest placement that is found for a segment by itself."""
         index = {position: i for i, position in enumerate(segment.buffers)}
         buffers = [
             replace_numbers(self.buffers[position], first=item.lower, last=item.upper - 1)
@@ -144,10 +150,10 @@ class _Problem:
 
 
 class _Spans:
-    """Spans of time that can be looked up by segment.
+    """Spans of time, from which those that are live in a segment can be looked up.
 
-    A span includes both its first and its last time. It is empty if the last is before the first. `held`: for
-    each cut, the spans that go across it.
+    A span includes its first and its last time. It is empty if the last time is before the first. `held`: for
+    each cut, the spans that begin before it and end at it or later.
     """
 
     def __init__(self, times: Sequence[int], spans: Sequence[tuple[int, int]]) -> None:
@@ -161,14 +167,17 @@ class _Spans:
                     self.held[cut].append(k)
 
     def between(self, start: int, stop: int) -> list[int]:
-        """The spans alive between two cuts, ascending."""
+        """Returns the numbers of the spans that are live between two cuts, ascending."""
         return sorted(chain(self.held[start], *self._begun[start:stop]))
 
 
 def least_between(
     buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int, cuts: Sequence[int]
 ) -> list[int]:
-    """For each pair of neighbouring cuts, a lower bound of the height between them, with or without moves."""
+    """Returns for each pair of neighbouring cuts a lower bound of the arena's height between the two.
+
+    It holds with moves and without. `options`: the permitted overlaps.
+    """
     problem = _Problem(buffers, options, alignment, cuts, ())
     return [single.problem.bound.bytes for single in problem.singles()]
 
@@ -183,11 +192,15 @@ def place_in_parts(
     enough: float = 0,
     work: Work | None = None,
 ) -> Parted | None:
-    """A placement with moves at some of the `cuts` (times), if one is lower than `below` bytes.
+    """Returns a placement with moves at some of the `cuts`, if there is one lower than `below` bytes.
 
-    It tries the lowest height that is found and, if that is higher, `enough` bytes. It returns the placement
-    that copies fewer bytes. It returns None where the budget of `work` has ended. `fixed`: positions of
-    buffers that cannot move.
+    options: the permitted overlaps.
+    cuts: times at which tensors may move.
+    fixed: positions of buffers that cannot move.
+    enough: the height in bytes that the caller needs. The function tries the lowest height that is found and,
+        if `enough` is higher, also `enough`. It returns the placement that copies fewer bytes.
+
+    Returns None if there is no such placement, or if the budget of `work` has ended.
     """
     work = work or Work()
     if not buffers or not work.goes_on():
@@ -211,7 +224,10 @@ def place_in_parts(
 
 
 def _place_within(problem: _Problem, height: int, least: int) -> Parted | None:
-    """A placement within `height` bytes, in the fewest segments that are found."""
+    """Returns a placement within `height` bytes in as few segments as are found; None if none is found.
+
+    `least`: a lower bound of the height, for the result.
+    """
     longest = list(_find_longest(problem, height))
     if problem.is_cut_short:
         return None  # segments whose search was skipped are no reason to move tensors
@@ -221,11 +237,11 @@ def _place_within(problem: _Problem, height: int, least: int) -> Parted | None:
 
 
 def _find_longest(problem: _Problem, height: int) -> Iterator[tuple[_Segment, Offsets]]:
-    """Yields consecutive segments with offsets. Each is the longest found that can be placed within `height`.
+    """Yields consecutive segments with offsets. Each is the longest one found that fits within `height`.
 
     The length is found by steps that double while they succeed and are then halved, so the effort depends on
-    the segment's own length. Short searches come first. Long searches continue from the length that these
-    found.
+    the segment's own length. Short searches come first. Long searches continue from the length that the short
+    ones found.
     """
     start = 0
     while start < problem.segments:
@@ -235,7 +251,10 @@ def _find_longest(problem: _Problem, height: int) -> Iterator[tuple[_Segment, Of
             offsets = dict(zip(best.buffers, problem.placed(best).offsets, strict=True))
         low = start + 1
         for nodes in (QUICK_NODES, PROBE_NODES):
-            high, step = problem.segments + 1, 1  # what ends at `low` can be placed, at `high` it cannot
+            high, step = (
+                problem.segments + 1,
+                1,
+            )  # segments up to cut `low` can be placed, up to `high` they cannot
             while high - low > 1:
                 middle = (low + high) // 2 if high <= problem.segments else problem.segments
                 segment = problem.segment(start, min(low + step, middle))
@@ -251,10 +270,11 @@ def _find_longest(problem: _Problem, height: int) -> Iterator[tuple[_Segment, Of
 def _find_cheaper(
     problem: _Problem, longest: Sequence[tuple[_Segment, Offsets]], height: int
 ) -> list[tuple[_Segment, Offsets]]:
-    """Returns the same number of segments, with cuts at earlier times at which fewer bytes are live.
+    """Returns as many segments as `longest` has, with cuts at earlier times at which fewer bytes are live.
 
-    The list is empty if there are no such cuts. The function works from the last segment backwards, because
-    the part before an earlier cut is placed already.
+    `longest`: the segments with their offsets. The list is empty if there are no such cuts. The function
+    works from the last segment backwards: if a cut moves to an earlier time, the segment before it becomes
+    shorter and keeps its offsets, and only the segment after it has to be placed again.
     """
     is_cheaper, segments, stop = False, list[tuple[_Segment, Offsets]](), longest[-1][0].stop
     for (before, _), (after, offsets) in reversed(list(pairwise(longest))):
@@ -277,7 +297,7 @@ def _find_cheaper(
 
 
 def _try_segment(problem: _Problem, segment: _Segment, height: int, nodes: int) -> Offsets | None:
-    """Searches for offsets of a segment within `height`.
+    """Returns offsets of a segment within `height`; None if a search of `nodes` nodes finds none.
 
     Before a long search for the whole segment, only its end is searched. The end is small, so that search
     shows soon if nothing fits.
@@ -294,9 +314,10 @@ def _try_segment(problem: _Problem, segment: _Segment, height: int, nodes: int) 
 def _keep_offsets(
     problem: _Problem, segment: _Segment, offsets: Offsets, height: int, wished: Offsets
 ) -> Offsets:
-    """Returns offsets of a segment that leave as many large buffers as possible at their `wished` offsets.
+    """Returns offsets of a segment that leave many large buffers at their `wished` offsets.
 
-    After MOST_FAILED failures in a row the smaller buffers keep the offsets that they have.
+    `offsets`: offsets that the segment has already. The wishes are tried one by one, the largest buffer
+    first. After MOST_FAILED failed searches in a row there is no further search.
     """
     pins: Offsets = {}
     failed = 0
@@ -315,7 +336,10 @@ def _keep_offsets(
 def _place_pinned(
     whole: _Problem, segment: _Segment, height: int, pins: Offsets, nodes: int = PROBE_NODES
 ) -> Offsets | None:
-    """Offsets within `height`, with `pins` fixed; None where the search finds no offsets."""
+    """Returns offsets of a segment within `height`; None if the search finds none.
+
+    `pins`: buffer's position -> the offset that it must have.
+    """
     if not whole.work.goes_on():
         return None
     problem, key = segment.problem, (height, nodes, *(pins.get(i) for i in segment.buffers if pins))
@@ -338,9 +362,9 @@ def _place_pinned(
 def _join_segments(
     problem: _Problem, segments: Sequence[tuple[_Segment, Offsets]], height: int, least: int
 ) -> Parted | None:
-    """Joins the placements of consecutive segments, so that as few bytes as possible move.
+    """Joins the placements of consecutive segments into one, so that as few bytes as possible move.
 
-    Returns None where every order of the moves overwrites bytes that are still needed.
+    Returns None if every order of the moves overwrites bytes that are still needed.
     """
     parts, origin, overlaps = list[Buffer](), list[int](), list[Overlap]()
     current: dict[int, int] = {}  # buffer's position -> its latest part
@@ -382,7 +406,10 @@ def _join_segments(
 
 
 def in_order(moves: Iterable[Move], parts: Sequence[Buffer]) -> tuple[Move, ...] | None:
-    """Orders moves so that none overwrites the source of a later one in the same step; None for a cycle."""
+    """Orders moves so that none overwrites the source of a later move in the same step.
+
+    `parts`: the buffers that the moves refer to. Returns None if there is no such order.
+    """
     waiting, ordered = sorted(moves, key=lambda move: parts[move.target].first), list[Move]()
     while waiting:
         now = [move for move in waiting if parts[move.target].first == parts[waiting[0].target].first]

@@ -1,4 +1,4 @@
-"""Offsets for buffers: the lowest that are found, with the fewest overlaps that they need."""
+"""Offsets for buffers: the lowest offsets that are found, with the fewest overlaps that they need."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ SEARCH_NODES = 20_000  # nodes of the exact search for lower offsets, where gree
 
 @dataclass(frozen=True)
 class Placed:
-    """Buffers with their offsets, and the overlaps they use.
+    """Buffers with their offsets, and the overlaps that these offsets use.
 
-    `height`: the end of the highest buffer, rounded up to the alignment. `bound`: a lower bound of the height
-    of all placements of these buffers with any of the permitted overlaps.
+    `height`: the end of the highest buffer in bytes, rounded up to the alignment. `bound`: a lower bound of
+    the height of all placements of these buffers with any of the permitted overlaps.
     """
 
     buffers: tuple[Buffer, ...]
@@ -34,7 +34,12 @@ class Placed:
 
 @dataclass(frozen=True)
 class Look:
-    """The result of a short exact search at the bound: a placement, or that it is impossible."""
+    """The result of a short exact search for a placement as low as the lower bound.
+
+    placed: the placement; None if none was found.
+    bound: the lower bound in bytes.
+    impossible: whether the search has proven that there is no such placement.
+    """
 
     placed: Placed | None
     bound: int
@@ -42,7 +47,10 @@ class Look:
 
 
 def place(buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int, work: Work) -> Placed:
-    """Returns the lowest offsets that are found, with the fewest overlaps that they need."""
+    """Returns the lowest offsets that are found for `buffers`, with the fewest overlaps that they need.
+
+    `options`: the permitted overlaps. `work`: the budget that the search uses.
+    """
     first_look = look(buffers, options, alignment, work)
     return search_placement(
         place_quickly(buffers, options, alignment, first_look, work), options, alignment, work
@@ -50,7 +58,11 @@ def place(buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int,
 
 
 def look(buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int, work: Work) -> Look:
-    """Searches for a placement that is as low as the bound, first with only the overlaps that this needs."""
+    """Searches briefly for a placement of `buffers` that is as low as the lower bound.
+
+    It first permits only the overlaps that are necessary for this height. `options`: the permitted overlaps.
+    `work`: the budget that the search uses.
+    """
     problem = arena_problem(buffers, options, alignment)
     least = problem.bound.bytes
     status = Status.UNKNOWN
@@ -70,9 +82,10 @@ def look(buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int, 
 def place_quickly(
     buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int, seen: Look, work: Work
 ) -> Placed:
-    """Returns the placement in `seen`. If `seen` has none, returns the best placement by greedy orders.
+    """Returns the placement in `seen`, or if it has none, the best one that greedy orders give.
 
-    The greedy orders are also tried without overlaps, so that permitting overlaps never costs a byte.
+    The greedy orders are also tried without overlaps, so that permitting overlaps never costs a byte. `seen`:
+    the result of `look` for the same buffers and `options` (permitted overlaps).
     """
     if seen.placed:
         return seen.placed
@@ -95,9 +108,9 @@ def place_quickly(
 
 
 def search_placement(placed: Placed, options: Sequence[Overlap], alignment: int, work: Work) -> Placed:
-    """Searches exactly, with any of the overlaps, for a lower placement.
+    """Searches exactly for a placement that is lower than `placed`. Returns it, or `placed` if there is none.
 
-    Returns the lower placement, or `placed` if none is found.
+    The search may use any of the overlaps in `options`, and ends after SEARCH_NODES nodes.
     """
     if placed.height <= placed.bound:
         return placed
@@ -120,7 +133,7 @@ def _make_placed(
 def _needed_overlaps(
     buffers: Sequence[Buffer], offered: Sequence[Overlap], alignment: int, height: int
 ) -> tuple[Overlap, ...]:
-    """The overlaps without which the live bytes in their step would exceed `height`."""
+    """Returns the overlaps without which more than `height` bytes would be live in their step."""
     change = [0] * (max((b.last for b in buffers), default=0) + 2)
     for b in buffers:
         change[b.first] += arena.round_up(b.size, alignment)

@@ -1,10 +1,11 @@
 """A region's workspace, and other facts of a region that do not depend on the regions around it.
 
-The workspace has the column windows of its groups, the scratch of their kernels, and constants that are
-loaded at each turn. The groups of a region never need their memory at the same time. Scratch is needed only
-while its operator runs. In a group that runs in strips of whole rows, a window is needed only from its maker
-to its last reader. So a region's time is divided into slots, each with the memory that is needed together.
-Constants that are loaded at each turn of a group are live in all of its slots.
+The workspace is memory that the groups of a region use alternately: for windows of some columns of the
+tensors inside a group, for the scratch of kernels, and for constants that are loaded at each turn of a group
+(whenever it runs after another group). Groups never need it at the same time. Scratch is needed only while
+its operator runs. In a group that runs in strips of whole rows, a window is needed only from its maker to its
+last reader. So a region's time is divided into slots, each with the memory that is needed together. Constants
+that are loaded at each turn of a group are live in all slots of this group.
 
 The points of a front share most of their regions, and so do the plans that are tried for a limit. So each
 region's facts are computed once.
@@ -41,10 +42,12 @@ from buildtool.target.types import Contract, KernelVariant, Target
 
 @dataclass(frozen=True)
 class Piece:
-    """Memory that a region needs from slot `first` to slot `last`: `size` bytes at one place.
+    """A block of memory that a region needs from slot `first` to slot `last`.
 
-    `inside`: its windows and scratch, or an operator's constants. Their offsets count from its start, and
-    their lives are not set. `group`: the operators of the group whose turns load these constants.
+    size: in bytes.
+    inside: the windows and scratch in it, or one operator's constants. Their offsets count from the piece's
+        start, and their lives are not set.
+    group: for constants, the operators of the group that loads them at each turn; else empty.
     """
 
     first: int
@@ -54,7 +57,7 @@ class Piece:
     group: tuple[int, ...] = ()
 
     def buffers(self, base: int, timeline: Timeline) -> list[Buffer]:
-        """The buffers in the piece, with lives and with offsets for a piece at offset `base`."""
+        """Returns the buffers in the piece, with their lives, and with offsets for a piece at `base`."""
         buffers = []
         for b in self.inside:
             lives = [timeline.tensor_lives[t] for t in b.tensors]
@@ -75,10 +78,12 @@ def _scratch(op: int, size: int, offset: int = 0) -> Buffer:
 
 @dataclass(frozen=True)
 class Workspace:
-    """The memory for windows and scratch of a region's groups. Time is divided into slots.
+    """The memory for the windows and the scratch of a region's groups. Time is divided into slots.
 
-    `size`: bytes of the fullest slot. `groups`: for each group its number of slots, and its pieces. Slots of
-    these pieces count from the group's first slot.
+    slots: their number.
+    pieces: the memory that is needed, with slots that count from the region's start.
+    size: bytes of the fullest slot.
+    groups: for each group its number of slots, and its pieces with slots that count from the group's start.
     """
 
     slots: int
@@ -88,7 +93,10 @@ class Workspace:
 
     @staticmethod
     def of(groups: Iterable[tuple[int, Sequence[Piece]]], alignment: int) -> Workspace:
-        """Returns the workspace of groups that run one after the other."""
+        """Returns the workspace of groups that run one after the other.
+
+        `groups`: for each group its number of slots, and its pieces.
+        """
         pieces, numbered, slots, size = list[Piece](), list[tuple[int, tuple[Piece, ...]]](), 0, 0
         for count, own in groups:
             for slot in range(count):
@@ -101,7 +109,7 @@ class Workspace:
 
     @property
     def windows(self) -> dict[int, int]:
-        """Tensor whose window lies in the workspace -> the window's number of columns."""
+        """Returns tensor -> the number of columns of its window, for the tensors with a window here."""
         return {t: b.columns for piece in self.pieces for b in piece.inside for t in b.tensors}
 
 
@@ -115,13 +123,13 @@ def workspace(
 ) -> Workspace:
     """Returns the workspace of a region, group after group.
 
-    `columns`: operator -> the largest number of columns of a call. With None it is the number that its group
-    hands off.
+    `in_place`: the overlaps that are allowed (see `layerwise.plan`). `columns`: operator -> the largest
+    number of columns of a call. If it is None, this is the number of pixels that the group hands off.
     """
     groups = []
     for group in region.groups:
         own = windows(graph, group) if region.is_streamed else ()
-        if group.scheme is Scheme.SWAPS:  # what outlasts a step is no workspace
+        if group.scheme is Scheme.SWAPS:  # windows that outlast a step do not belong to the workspace
             lasting = lasting_windows(graph, group)
             own = [window for window in own if window not in lasting]
         per_call = columns_per_call(graph, group) if columns is None else columns
@@ -143,7 +151,10 @@ def workspace(
 
 
 def with_turns(space: Workspace, region: Region, constants: Mapping[int, int], alignment: int) -> Workspace:
-    """Adds the constants that are loaded at each turn to a workspace. `constants`: operator -> bytes."""
+    """Returns the workspace with the constants that are loaded at each turn of their group.
+
+    `constants`: operator -> bytes of its constants.
+    """
     groups = []
     for group, (slots, pieces) in zip(region.groups, space.groups, strict=True):
         turning = [op for op in group.ops if op in constants]
@@ -165,7 +176,11 @@ def _strip(
     alignment: int,
     in_place: str,
 ) -> Piece:
-    """The memory of a strip. Its operators run in order; a window lives from its maker to its last reader."""
+    """Returns the memory for one strip of a group that runs operator by operator on whole rows.
+
+    A window lives from its maker to its last reader. `own`: the windows of the group. `scratch`: (operator,
+    bytes) of each kernel with scratch.
+    """
     ops = group.ops
     items = []
     for k in own:
@@ -179,7 +194,7 @@ def _strip(
         if in_place == InPlace.NONE or kernel is None or kernel.overlap is not Contract.PIXEL:
             continue
         for j, other in enumerate(own):
-            # rows lie at their number modulo the window's rows: of equal windows, at the same place
+            # row y lies at y modulo the window's rows, so in equal windows at the same place
             same = (other.rows, other.columns, other.size) == (k.rows, k.columns, k.size)
             if same and op.inputs.count(other.tensor) == 1 and items[j].upper == items[i].lower + 1:
                 permissions.append(arena.Permission(i, j, 0))
@@ -191,11 +206,12 @@ def _strip(
 
 
 class Ticks:
-    """The time scale for placing. It has fewer ticks than there are steps.
+    """The time scale for placing buffers. It has fewer ticks than a plan has steps.
 
-    Every region has as many ticks as its workspace has slots, and its groups follow each other in them. A
-    buffer that a region touches is live from the region's first tick to its last; the pieces of its workspace
-    are live only in their own slots. Groups alternate many times, but one turn of each is enough for placing.
+    Every region has as many ticks as its workspace has slots, and its groups follow each other in these
+    ticks. A buffer that a region touches is live from the region's first tick to its last. The pieces of its
+    workspace are live only in their own slots. Groups alternate many times, but one turn of each is enough
+    for placing.
     """
 
     def __init__(self, timeline: Timeline, workspaces: Sequence[Workspace]) -> None:
@@ -203,14 +219,14 @@ class Ticks:
         self.starts = [0, *accumulate(w.slots for w in workspaces)]  # region -> its first tick
 
     def timed(self, buffer: Buffer) -> Buffer:
-        """The buffer with its life in ticks."""
+        """Returns the buffer with its life in ticks instead of steps."""
         if not self._workspaces:
-            return buffer  # of a network of aliases
+            return buffer  # all operators are aliases
         first, last = (self._timeline.region_at(step) for step in (buffer.first, buffer.last))
         return replace_numbers(buffer, first=self.starts[first], last=self.starts[last + 1] - 1)
 
     def pieces(self) -> list[Buffer]:
-        """All pieces of the workspaces as buffers, their lives in ticks."""
+        """Returns all pieces of the workspaces as buffers, with their lives in ticks."""
         return [
             Buffer(BufferKind.SCRATCH, "", (), piece.size, start + piece.first, start + piece.last)
             for start, workspace in zip(self.starts, self._workspaces, strict=False)
@@ -218,7 +234,7 @@ class Ticks:
         ]
 
     def in_steps(self, part: Buffer, whole: Buffer, timed: Buffer) -> Buffer:
-        """Converts the life of a buffer's part from ticks to steps.
+        """Returns a buffer's part with its life in steps instead of ticks.
 
         `whole`: the buffer with its life in steps. `timed`: the buffer with its life in ticks.
         """
@@ -234,7 +250,14 @@ MOST_REGIONS = 4096  # regions whose facts are kept, about a kilobyte each
 
 
 class RegionFacts(NamedTuple):
-    """A region's workspace, rings, multiply-accumulates, cost, and overlaps of its output with its inputs."""
+    """What is computed once for a region.
+
+    workspace: the memory that its groups use alternately.
+    rings: the line buffers between its groups.
+    macs: executed multiply-accumulates.
+    cost: in the target's unit.
+    overlaps: how far its output may lie over its inputs.
+    """
 
     workspace: Workspace
     rings: tuple[LineBuffer, ...]
@@ -252,7 +275,7 @@ def known_costs(
 ) -> CostModel:
     """Returns the cost model that a session keeps for a graph's operators.
 
-    On the first call the session has none, and keeps `model` or a new one.
+    On the first call the session has no model. It then keeps `model`, or a new one if `model` is None.
     """
     key = (topology_digest(graph), planning_digest(target), _names(kernels))
     return session.remember("costs", key, lambda: model or CostModel(graph, kernels, target.costs))
@@ -264,7 +287,10 @@ def _names(kernels: Sequence[KernelVariant | None]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Regions:
-    """The regions of one graph with one set of kernels; the fields are as in `assemble`."""
+    """The facts of one graph's regions, for one set of kernels.
+
+    `kernels`: one per operator, None for aliases. `image` and `in_place`: as in Plan and `assemble`.
+    """
 
     graph: Graph
     kernels: Sequence[KernelVariant | None]
@@ -282,7 +308,7 @@ class Regions:
         in_place: str,
         session: Session | None,
     ) -> Regions:
-        """Returns the regions of a graph; a session shares them between graphs of equal topology."""
+        """Returns the `Regions` of a graph. A session shares them between graphs of equal topology."""
         if session is None:
             return Regions(graph, kernels, target, image, in_place, CostModel(graph, kernels, target.costs))
         numbers = (graph.inputs, graph.outputs, tuple((op.inputs, op.outputs) for op in graph.ops))
@@ -294,15 +320,15 @@ class Regions:
 
     @cached_property
     def permitted(self) -> tuple[Overlap, ...]:
-        """The overlaps that the kernels' contracts allow, by positions of live ranges."""
+        """Returns the overlaps that the kernels' contracts allow, by positions in the graph's live ranges."""
         resident = self.image == Image.RESIDENT
         return permitted_overlaps(self.graph, live_ranges(self.graph), self.kernels, self.in_place, resident)
 
     @cached_property
     def _last_reads(self) -> Mapping[int, int]:
-        """Root (see alias_roots) -> the last operator that reads it.
+        """Returns tensor -> the last operator that reads it, for tensors (roots, see alias_roots) that die.
 
-        Tensors that live to the end are left out.
+        Tensors that live to the end of an invoke are left out.
         """
         roots = alias_roots(self.graph)
         lasting = {roots[t] for t in (*self.graph.outputs, *state_of(self.graph)) if t in roots}
@@ -315,7 +341,7 @@ class Regions:
         return Recent(MOST_REGIONS)
 
     def facts(self, run: Run) -> RegionFacts:
-        """The facts of a run's region."""
+        """Returns the facts of a run's region; they are computed once."""
         facts = self._known.get(run.region)
         if facts is not None:
             return facts

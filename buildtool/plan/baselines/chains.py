@@ -1,4 +1,7 @@
-"""The best partitions of a sequence of elements into parts, each with its memory and its work."""
+"""The best ways to cut a sequence of elements into parts, each with its memory and its work.
+
+An element is a layer or an operator.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,11 @@ from buildtool.base.distinct import undominated
 
 
 class Part(NamedTuple):
-    """Elements [first, end), which run together, with their memory in bytes and their multiply-accumulates.
+    """Elements [first, end), which run together.
 
-    `rows`: the rows of a strip; 0 without strips.
+    ram: their memory in bytes.
+    macs: their multiply-accumulates.
+    rows: the rows of a strip; 0 without strips.
     """
 
     first: int
@@ -36,10 +41,11 @@ def undominated_chains(
     end: int,
     key: Callable[[Chain], tuple[Any, ...]] = lambda chain: (chain.ram, chain.macs),
 ) -> list[Chain]:
-    """The chains from element 0 to `end` on the Pareto front of bytes and work, in ascending order of bytes.
+    """Returns the chains from element 0 to `end` on the Pareto front of bytes and work, least bytes first.
 
-    The method is dynamic programming over the cuts. At each cut only the front of the chains that end there
-    is needed. `key` returns the bytes and work of a chain, then values that decide between equal chains.
+    `parts`: the parts that chains may consist of. `key`: returns the bytes and work of a chain, then values
+    that decide between equal chains. The method is dynamic programming over the cuts. At each cut only the
+    front of the chains that end there is needed.
     """
     chains: dict[int, list[Chain]] = {0: [Chain(0, 0, ())]}
     pending: dict[int, list[Chain]] = {}

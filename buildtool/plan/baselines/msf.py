@@ -65,37 +65,40 @@ class Layer:
 
     @property
     def rows_out(self) -> int:
-        """Rows of the output."""
+        """Returns the rows of the output."""
         return (self.rows + 2 * self.pad - self.kernel) // self.stride + 1
 
     @property
     def columns_out(self) -> int:
-        """Columns of the output."""
+        """Returns the columns of the output."""
         return (self.columns + 2 * self.pad - self.kernel) // self.stride + 1
 
     @property
     def input_bytes(self) -> int:
-        """Bytes of the whole input."""
+        """Returns the bytes of the whole input."""
         return self.rows * self.columns * self.channels
 
     @property
     def output_bytes(self) -> int:
-        """Bytes of the whole output."""
+        """Returns the bytes of the whole output."""
         return self.rows_out * self.columns_out * self.filters
 
     @property
     def pixel_macs(self) -> int:
-        """Multiply-accumulates of one output pixel over all channels."""
+        """Returns the multiply-accumulates of one output pixel over all channels."""
         return self.filters * self.kernel**2 * (1 if self.depthwise else self.channels)
 
     @property
     def macs(self) -> int:
-        """Multiply-accumulates of the layer run once."""
+        """Returns the multiply-accumulates of the layer run once."""
         return self.rows_out * self.columns_out * self.pixel_macs
 
 
 def is_layer(graph: Graph, op: Op) -> bool:
-    """Whether the model has a layer for `op`: a convolution with batch 1 that can run row by row."""
+    """Returns whether the model has a layer for `op`: a convolution of batch 1 that can run row by row.
+
+    Kernel and stride have to be equal on both axes.
+    """
     if op.kind not in (OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D):
         return False
     assert isinstance(op.attrs, ConvAttrs)
@@ -105,9 +108,9 @@ def is_layer(graph: Graph, op: Op) -> bool:
 
 
 def layer(graph: Graph, op: Op) -> Layer:
-    """The layer of `op`. The model has the same padding on all sides, so the largest padding counts.
+    """Returns the layer of `op`. Raises UnsupportedError if `is_layer` is false.
 
-    Raises UnsupportedError if `is_layer` is false.
+    The model has the same padding on all sides, so the largest padding counts.
     """
     if not is_layer(graph, op):
         raise UnsupportedError("it is not a layer of the msf-CNN model", operator=op.place)
@@ -128,7 +131,7 @@ def layer(graph: Graph, op: Op) -> Layer:
 
 
 def chain(graph: Graph, first: int = 0) -> tuple[int, ...]:
-    """The positions of the convolutions in the chain that starts at or after operator `first`.
+    """Returns the positions of the convolutions in the chain that starts at or after operator `first`.
 
     Elementwise operators (additions of residuals, activations) in between belong to the convolution before
     them. The chain ends before any other operator, and before a convolution that does not read the chain's
@@ -150,7 +153,7 @@ def chain(graph: Graph, first: int = 0) -> tuple[int, ...]:
 
 
 def follows(graph: Graph, op: Op) -> bool:
-    """Whether an operator is elementwise and keeps the shape of its input, so that it may join a block."""
+    """Returns whether an operator is elementwise and keeps its input's shape, so that it may join a block."""
     windowed = (OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.AVERAGE_POOL_2D, OpKind.MAX_POOL_2D)
     same = graph.tensors[op.inputs[0]].shape == graph.tensors[op.outputs[0]].shape
     return op.kind not in windowed and op.kind is not OpKind.MEAN and streams(graph, op) and same
@@ -160,7 +163,7 @@ def follows(graph: Graph, op: Op) -> bool:
 
 
 def all_blocks(layers: Sequence[Layer]) -> list[Part]:
-    """Every possible block of the chain, single layers included."""
+    """Returns every possible block of a chain of layers, single layers included."""
     parts: list[Part] = []
     for end in range(1, len(layers) + 1):
         tiles = _tiles(layers, end)
@@ -177,7 +180,7 @@ def all_blocks(layers: Sequence[Layer]) -> list[Part]:
 
 
 def _tiles(layers: Sequence[Layer], end: int) -> list[tuple[int, int]]:
-    """The rows of a tile and the step between tiles (t and T in the paper) at the input of each layer.
+    """Returns the rows of a tile and the step between tiles (t and T in the paper) at each layer's input.
 
     They are for blocks that end before layer `end`.
     """
@@ -190,13 +193,16 @@ def _tiles(layers: Sequence[Layer], end: int) -> list[tuple[int, int]]:
 
 
 def _tile_macs(each: Layer, rows: int, step: int) -> int:
-    """Multiply-accumulates of one layer of a block, over all its tiles."""
+    """Returns the multiply-accumulates of one layer of a block, over all its tiles.
+
+    `rows` and `step`: of the tiles at the layer's input, see `_tiles`.
+    """
     down = (each.rows + 2 * each.pad - rows) // step + 1
     return down * each.columns_out * ((rows - each.kernel) // each.stride + 1) * each.pixel_macs
 
 
 def _cache(block: Sequence[Layer], rows: int, step: int) -> int:
-    """Bytes of the columns that a block caches."""
+    """Returns the bytes of the columns that a block keeps. `rows` and `step`: of its tiles, see `_tiles`."""
     top = (block[0].rows - rows) // step * step
     size, strides = 0, 1
     for each in block:
@@ -209,7 +215,7 @@ def _cache(block: Sequence[Layer], rows: int, step: int) -> int:
 
 
 def _outside(layers: Sequence[Layer], start: int, end: int) -> int:
-    """Bytes of a block's input and output. The network's own input and output do not count."""
+    """Returns the bytes of a block's input and output; the network's own input and output count 0."""
     source = layers[start].input_bytes if start else 0
     result = layers[end - 1].output_bytes if end < len(layers) else 0
     return source + result
@@ -230,7 +236,10 @@ def plans(
     image: str = Image.OVERWRITABLE,
     session: Session | None = None,
 ) -> tuple[Plan, ...]:
-    """A plan for each choice on the model's front. Raises UsageError if no operator is a layer."""
+    """Returns a plan for each choice on the model's front.
+
+    Raises UsageError if no operator of the network is a layer of the model.
+    """
     kernels = catalogue.select_all(target, graph)
     every = (_regions(fused, kernels) for fused in _fused_blocks(graph, kernels))
     timelines = (Timeline.of(graph, regions, image, session) for regions in every)
@@ -238,7 +247,7 @@ def plans(
 
 
 def _fused_blocks(graph: Graph, kernels: Sequence[KernelVariant | None]) -> list[list[tuple[int, ...]]]:
-    """For each choice on the model's front, the operators in each of its blocks with several layers."""
+    """Returns for each choice on the model's front the operators of each block with several layers."""
     layers = chain(graph)
     if not layers:
         raise UsageError(
@@ -264,7 +273,7 @@ def _join(parts: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
 
 
 def _regions(fused: Sequence[tuple[int, ...]], kernels: Sequence[KernelVariant | None]) -> tuple[Region, ...]:
-    """The regions of a plan: one for each fused block, and one for each other operator."""
+    """Returns the regions of a plan: one for each fused block, and one for each other operator."""
     groups = {ops[0]: Group(ops, Scheme.H_CACHED, 1, 1) for ops in fused}
     covered = {p for ops in fused for p in ops[1:]}
     return tuple(

@@ -79,7 +79,7 @@ def plan_strips(
     image: str = Image.OVERWRITABLE,
     session: Session | None = None,
 ) -> Plan:
-    """The plan that runs `segments` in strips and all other operators one by one.
+    """Returns the plan that runs `segments` in strips, and all other operators one by one.
 
     Raises UsageError for a segment that cannot run in strips; the error names the operator.
     """
@@ -99,7 +99,10 @@ def plan_strips(
 
 
 def segment_group(graph: Graph, segment: Segment, kernels: Sequence[KernelVariant | None]) -> Group:
-    """The group that runs a segment. Raises UsageError if the graph has no such segment."""
+    """Returns the group that runs a segment.
+
+    Raises UsageError if the graph has no such segment, or if the segment cannot run in this many strips.
+    """
     inside = [p for p, op in enumerate(graph.ops) if segment.first <= op.index <= segment.last]
     most = max((op.index for op in graph.ops), default=-1)
     if segment.last > most or not inside:
@@ -128,7 +131,7 @@ def segment_group(graph: Graph, segment: Segment, kernels: Sequence[KernelVarian
 
 
 def strip_group(ops: tuple[int, ...], rows_per_step: int) -> Group:
-    """A group that computes this many rows of its last operator in each strip."""
+    """Returns a group that computes this many rows of its last operator in each strip."""
     return Group(ops, Scheme.HALO if len(ops) > 1 else Scheme.OPERATOR, rows_per_step)
 
 
@@ -145,7 +148,7 @@ def plans(
     image: str = Image.OVERWRITABLE,
     session: Session | None = None,
 ) -> tuple[Plan, ...]:
-    """A plan for each choice of segments that `promising` returns."""
+    """Returns a plan for each choice of segments that `promising` returns."""
     # Segments use the operators' numbers in the file, on which no plan may depend. So use positions here.
     ops = tuple(replace(op, index=position) for position, op in enumerate(graph.ops))
     graph = replace(graph, ops=ops)
@@ -156,7 +159,10 @@ def plans(
 
 
 def promising(graph: Graph, target: Target, in_place: str = InPlace.ROWS) -> list[tuple[Segment, ...]]:
-    """The choices of segments on the estimated front, least bytes first. The last choice has no segments."""
+    """Returns the choices of segments on the estimated front, least bytes first.
+
+    The last choice has no segments.
+    """
     search = _Search.of(graph, target, in_place)
     singles = list(search.singles())
     choices = []
@@ -173,7 +179,10 @@ def promising(graph: Graph, target: Target, in_place: str = InPlace.ROWS) -> lis
 
 @dataclass(frozen=True)
 class _Search:
-    """A search for segments of the graph's elements, which are the operators that run."""
+    """A search for the segments of a graph that are worth running in strips.
+
+    `elements`: the operators that run, without aliases.
+    """
 
     graph: Graph
     kernels: tuple[KernelVariant | None, ...]
@@ -189,11 +198,11 @@ class _Search:
         return _Search(graph, kernels, target.board.alignment, in_place, running, live_ranges(graph))
 
     def size(self, r: LiveRange) -> int:
-        """The aligned size of a live range's tensors in bytes."""
+        """Returns the aligned size of a live range's tensors in bytes."""
         return round_up(r.size, self.alignment)
 
     def singles(self) -> Iterator[Part]:
-        """Every operator by itself, over all rows."""
+        """Yields every operator by itself, over all rows."""
         saved = {
             o.op: min(self.size(self.ranges[o.input]), self.size(self.ranges[o.output]) - max(0, o.distance))
             for o in permitted_overlaps(self.graph, self.ranges, self.kernels, self.in_place, False)
@@ -206,7 +215,10 @@ class _Search:
             yield Part(element, element + 1, ram, op_macs(self.graph, op))
 
     def cuts(self) -> list[int]:
-        """The cuts with at most as many live bytes as both cuts next to them. Cut c is before element c."""
+        """Returns the cuts with at most as many live bytes as both cuts next to them.
+
+        Cut c is before element c.
+        """
         live = [
             sum(r.size for r in self.ranges if r.first < position <= r.last) for position in self.elements
         ]
@@ -232,7 +244,7 @@ class _Search:
                         yield part
 
     def part(self, first: int, end: int, strip_rows: int) -> Part | None:
-        """A segment that runs in strips of `strip_rows` rows; None if it repeats too much work."""
+        """Returns a segment that runs in strips of `strip_rows` rows; None if it repeats too much work."""
         graph, ops = self.graph, self.elements[first:end]
         region = Region((strip_group(ops, strip_rows),))
         part = run(region, graph)
@@ -248,7 +260,10 @@ class _Search:
         return Part(first, end, ram - self._saved(part, live), macs, strip_rows)
 
     def _saved(self, part: Run, live: Sequence[LiveRange]) -> int:
-        """Bytes of a segment's output that may lie over its input, if the input dies in the segment."""
+        """Returns the bytes of a segment's output that may lie over its input, if the input dies there.
+
+        `part`: how the segment runs. `live`: live ranges, among them the input's.
+        """
         graph, ops = self.graph, part.region.ops
         result, source = graph.ops[ops[-1]].outputs[0], graph.ops[ops[0]].inputs[0]
         dies = any(r.tensors[0] == source and r.last in ops and not r.is_output for r in live)
@@ -258,7 +273,7 @@ class _Search:
         return 0 if distance is None else max(0, graph.tensors[result].size - distance)
 
     def name_segment(self, part: Part) -> Segment:
-        """The segment as users name it, by its operators' numbers in the file."""
+        """Returns the segment as users name it, by its operators' numbers in the file."""
         ops = self.elements[part.first : part.end]
         height = rows(self.graph, self.graph.ops[ops[-1]])
         first, last = (self.graph.ops[p].index for p in (ops[0], ops[-1]))

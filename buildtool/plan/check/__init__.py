@@ -1,5 +1,7 @@
-"""Proves a plan legal without trusting its maker. Read `check.py` first: it says what the two share.
+"""Proves a plan legal without trusting the planner. Read `check.py` first: it says what the two share.
 
-Plans of whole operators: hazard. Streamed plans: replay, on a model of the arena. Of both: reads (what an
-operator reads), contents (buffers, and constants loaded into them), states.
+- hazard: plans of whole operators.
+- replay: streamed plans, on a model of the arena.
+- reads, contents, states: for both kinds of plans, what an operator reads, the buffers (also of loaded
+  constants), and states between invokes.
 """

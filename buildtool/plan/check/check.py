@@ -56,7 +56,7 @@ from buildtool.target.catalogue import (
 from buildtool.target.digest import planning_digest
 from buildtool.target.types import KernelVariant, Target, Windows
 
-_MOST_ALIGNMENT = 4096  # that compilers and linkers promise everywhere
+_MOST_ALIGNMENT = 4096  # bytes, which compilers and linkers promise everywhere
 _MOST_AT_ONCE = 1 << 30  # rows, columns or channels: the emitted C adds them in 32 bits
 
 
@@ -66,8 +66,8 @@ def check(plan: Plan, graph: Graph, target: Target, *, made_for_it: bool = True)
     `made_for_it`: whether the plan has to be made for exactly this target. Otherwise the targets may differ
     in costs, in memories that are still large enough, and in kernels that still fit.
 
-    Plans of whole operators are checked by lifetimes and contracts. Streamed plans, and plans in which
-    tensors move, are replayed on a model of their memory.
+    Plans of whole operators are checked by lifetimes and by the kernels' overlap contracts. Streamed plans,
+    and plans in which tensors move, are replayed on a model of their memory.
     """
     _check_identity(plan, graph, target, made_for_it)
     _check_numbers(plan, graph)
@@ -106,7 +106,10 @@ def check(plan: Plan, graph: Graph, target: Target, *, made_for_it: bool = True)
 
 
 def _check_identity(plan: Plan, graph: Graph, target: Target, made_for_it: bool) -> None:
-    """Checks that the plan is for this graph and this target."""
+    """Raises PlanError if the plan is not for this graph or not for this target.
+
+    `made_for_it`: as in `check`.
+    """
     if not is_numbered(graph):  # the plan says which tensors lie where by number
         raise PlanError("the network's tensors are not numbered in the order of their first mention")
     for differs, what in (
@@ -127,8 +130,9 @@ def _check_identity(plan: Plan, graph: Graph, target: Target, made_for_it: bool)
 
 
 def _check_numbers(plan: Plan, graph: Graph) -> None:
-    """Checks that C can compute with the plan's numbers, and that a plan is no longer than its network needs:
-    some checks compare all pairs.
+    """Raises PlanError if C cannot compute with the plan's numbers, or if the plan is much too long.
+
+    Some checks compare all pairs, so a plan may not have many more parts than its network needs.
     """
     groups = [group for region in plan.regions for group in region.groups]
     at_once = [n for group in groups for n in (group.rows_per_step, group.hand_off)]
@@ -148,7 +152,10 @@ def _check_numbers(plan: Plan, graph: Graph) -> None:
 
 
 def _check_kernels(plan: Plan, graph: Graph, target: Target) -> list[KernelVariant | None]:
-    """Checks that every operator has a suitable kernel, and that aliases have no kernel."""
+    """Returns the kernels, one per operator, with None for aliases.
+
+    Raises PlanError if an operator has no suitable kernel, or if an alias has one.
+    """
     if len(plan.kernels) != len(graph.ops):
         raise PlanError(f"the plan names {len(plan.kernels)} kernels for {len(graph.ops)} operators")
     variants = {(variant.op, variant.name): variant for variant in target.kernels}
@@ -175,9 +182,9 @@ def _check_kernels(plan: Plan, graph: Graph, target: Target) -> list[KernelVaria
 
 
 def _check_brought(plan: Plan, graph: Graph, target: Target, kernels: Sequence[KernelVariant | None]) -> None:
-    """Checks that all constants of an operator are loaded, in slices that its kernel can compute.
+    """Raises PlanError unless all constants of an operator are loaded, in slices that its kernel can compute.
 
-    Where weights are not read in place, every operator with constants needs a load.
+    If weights are not read in place, every operator with constants needs a load.
     """
     beside: dict[int, list[int]] = {}  # operator -> bytes of each constant operand
     needed: dict[int, int] = {}  # operator -> bytes of all its constants
@@ -210,7 +217,7 @@ def _check_brought(plan: Plan, graph: Graph, target: Target, kernels: Sequence[K
 
 
 def _is_slice(load: Load, kernel: KernelVariant, graph: Graph, op: Op) -> bool:
-    """Whether a kernel can compute an operator's output in slices of the load's channels.
+    """Returns whether a kernel can compute an operator's output in slices of the load's channels.
 
     The factors of a group of channels belong together: a slice lies within a group, or has whole groups.
     """
@@ -221,7 +228,7 @@ def _is_slice(load: Load, kernel: KernelVariant, graph: Graph, op: Op) -> bool:
 
 
 def _check_windows(plan: Plan, graph: Graph, kernels: Sequence[KernelVariant | None]) -> None:
-    """Checks that an operator runs alone and in one step if its kernel computes only whole tensors."""
+    """Raises PlanError if a kernel computes only whole tensors, but its operator runs row by row."""
     for position in (p for region in plan.regions if region.is_streamed for p in region.ops):
         kernel, op = kernels[position], graph.ops[position]
         if kernel is not None and kernel.windows is Windows.WHOLE and not sums_up(graph, op):
@@ -235,9 +242,11 @@ def _check_windows(plan: Plan, graph: Graph, kernels: Sequence[KernelVariant | N
 def _check_tensor_buffers(
     plan: Plan, graph: Graph, groups: Mapping[int, int], lives: Mapping[int, Life]
 ) -> dict[int, int]:
-    """Checks the life and the size of every activation's buffer. Returns group -> its buffer's position.
+    """Returns group of tensors that share bytes -> its buffer's position.
 
-    `check_contents` checks that each activation has a buffer.
+    Raises PlanError if the buffer of an activation is too small or does not live long enough. `groups`: see
+    `alias_groups`. `lives`: group -> the steps in which it is needed. `check_contents` checks that each
+    activation has a buffer.
     """
     holder: dict[int, int] = {}
     for index, buffer in enumerate(plan.buffers):
@@ -262,10 +271,11 @@ def _check_scratch(
     columns: Mapping[int, int],
     exact: bool,
 ) -> dict[int, Buffer]:
-    """Checks that each kernel that needs scratch has one buffer that is large enough; the emitted calls take
-    the operator's first one, and tell the kernel its size. Returns operator -> its scratch.
+    """Returns operator -> its buffer of scratch.
 
-    `columns`: as Timeline.columns. `exact`: whether it must have no more bytes than it needs.
+    Raises PlanError if a kernel that needs scratch does not have exactly one buffer, or if this is too small.
+    The emitted calls use this buffer, and pass its size to the kernel. `columns`: as in Timeline. `exact`:
+    whether a buffer must have no more bytes than the kernel needs.
     """
     scratch: dict[int, Buffer] = {}
     for buffer in (b for b in plan.buffers if b.kind is BufferKind.SCRATCH and 0 <= b.op < len(graph.ops)):
@@ -282,7 +292,10 @@ def _check_scratch(
 def _check_scratch_lives(
     plan: Plan, graph: Graph, steps: Sequence[Step], scratch: Mapping[int, Buffer]
 ) -> None:
-    """Checks that an operator's scratch is live in each of its steps."""
+    """Raises PlanError unless an operator's scratch is live in each of its steps.
+
+    `scratch`: operator -> its buffer.
+    """
     for number, step in enumerate(steps):
         buffer = scratch.get(step.op)
         if buffer and not buffer.first <= number <= buffer.last:
@@ -290,7 +303,7 @@ def _check_scratch_lives(
 
 
 def _check_placement(plan: Plan, target: Target, exact: bool) -> None:
-    """Checks that offsets are aligned, and that the arena contains its buffers and fits into its memories.
+    """Raises PlanError unless offsets are aligned, and the arena contains its buffers and fits its memories.
 
     `exact`: whether the arena has to end where its last buffer ends.
     """
@@ -332,9 +345,11 @@ def _check_overlaps(
     lives: Mapping[int, Life],
     holders: Mapping[int, int],
 ) -> set[tuple[int, int]]:
-    """Checks that each declared overlap follows the kernel's contract, and that the offsets obey it.
+    """Returns the pairs (output, input) of buffers that may overlap.
 
-    Returns the pairs (output, input) of buffers that may overlap.
+    Raises PlanError if a declared overlap does not follow the kernel's contract, or if the offsets do not
+    obey it. `lives` and `holders`: by group of tensors that share bytes, the steps in which it is needed, and
+    its buffer.
     """
     groups = arena_groups(graph)
     running: dict[int, list[int]] = {}
@@ -369,7 +384,10 @@ def _check_overlaps(
 
 
 def _check_conflicts(plan: Plan, allowed: set[tuple[int, int]]) -> None:
-    """Checks that no two live buffers share a byte, except in proven overlaps."""
+    """Raises PlanError if two live buffers share a byte.
+
+    `allowed`: pairs of buffers whose overlap is proven to be safe.
+    """
     order = sorted((i for i, b in enumerate(plan.buffers) if b.size), key=lambda i: plan.buffers[i].first)
     for place, i in enumerate(order):
         a = plan.buffers[i]
@@ -385,7 +403,10 @@ def _check_conflicts(plan: Plan, allowed: set[tuple[int, int]]) -> None:
 
 
 def _check_macs(plan: Plan, graph: Graph, made: Iterable[tuple[int, int]]) -> None:
-    """Checks the plan's multiply-accumulates against `made`: pairs of an operator and the pixels it makes."""
+    """Raises PlanError if the plan states wrong multiply-accumulates.
+
+    `made`: pairs (operator, number of pixels that it makes).
+    """
     macs = sum(pixel_macs(graph, graph.ops[op], pixels) for op, pixels in made)
     if (plan.macs, plan.macs_layerwise) != (macs, total_macs(graph)):
         raise PlanError(f"the plan declares {plan.macs} MACs, its steps execute {macs}")

@@ -1,9 +1,9 @@
 """Checks of a plan's buffers by themselves: tensors and rows that exist, enough bytes, and no duplicates.
 
-The replay checks that reads find the right bytes. It needs buffers whose rings have rows and columns, and
-moves between buffers that exist, which is checked here. Constants in the arena are checked here as well: each
-load has a buffer of its own, which lives as long as it is read. In a streamed region the constants of an
-operator may be loaded again: at each turn of its group, or to another place.
+The replay checks that reads find the right bytes. It relies on what is checked here: rings have rows and
+columns, and moves are between buffers that exist. Constants in the arena are checked here as well: each load
+has a buffer of its own, which lives as long as it is read. In a streamed region the constants of an operator
+may be loaded again, at each turn of its group or to another place.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ _SUM_BYTES = 4  # per channel of a global pooling's accumulator
 
 
 def check_contents(plan: Plan, graph: Graph) -> None:
-    """Checks that every buffer is large enough, and that every activation has one buffer, plus one per move.
+    """Raises PlanError unless every buffer is large enough, and every activation has one buffer.
 
-    Only the graph decides which activations exist and which of them share their bytes.
+    An activation has one more buffer for each of its moves. Only the graph decides which activations exist
+    and which of them share their bytes.
     """
     # These texts go into comments of the emitted C and onto terminals, and must not break out of them.
     names = (buffer.name for buffer in (*plan.buffers, *plan.states))
@@ -80,7 +81,10 @@ def check_contents(plan: Plan, graph: Graph) -> None:
 
 
 def _check_tensors(buffer: Buffer, graph: Graph, groups: dict[int, int]) -> None:
-    """Checks that all tensors of a buffer are activations that share their bytes."""
+    """Raises PlanError unless all tensors of a buffer are activations that share their bytes.
+
+    `groups`: see `alias_groups`.
+    """
     for t in buffer.tensors:
         if t not in groups:
             raise PlanError(f"buffer '{buffer.name}' holds tensor {t}, which is not an activation")
@@ -91,7 +95,7 @@ def _check_tensors(buffer: Buffer, graph: Graph, groups: dict[int, int]) -> None
 
 
 def _check_ring(buffer: Buffer, graph: Graph, t: int) -> None:
-    """Checks that a ring has no more rows and columns than its tensor, and enough bytes for them."""
+    """Raises PlanError if a ring has more rows or columns than its tensor `t`, or too few bytes for them."""
     tensor = graph.tensors[t]
     batch, height, width, channels = tensor.nhwc
     is_within = 0 <= buffer.rows <= height and 0 <= buffer.columns <= (width if buffer.rows else 0)
@@ -105,7 +109,7 @@ def _check_ring(buffer: Buffer, graph: Graph, t: int) -> None:
 
 
 def _check_sums(buffer: Buffer, graph: Graph) -> None:
-    """Checks that the accumulators of a global pooling have a sum for each channel."""
+    """Raises PlanError unless the accumulators of a global pooling have a sum for each channel."""
     if not 0 <= buffer.op < len(graph.ops):
         raise PlanError(f"buffer '{buffer.name}' serves operator {buffer.op} of {len(graph.ops)}")
     op = graph.ops[buffer.op]
@@ -117,9 +121,10 @@ def _check_sums(buffer: Buffer, graph: Graph) -> None:
 
 
 def _check_lines(buffer: Buffer, graph: Graph, kept: Mapping[int, int], swaps: Collection[int]) -> None:
-    """Checks that the lines of an operator hold all rows of its output that are read again.
+    """Raises PlanError unless a buffer of LINES holds all rows of an operator's output that are read again.
 
-    Those of an operator that swaps hold some columns of them.
+    `kept`: operator -> how many rows a later step reads again. `swaps`: operators of which such a buffer has
+    only some columns of each row; the others are in a window.
     """
     if buffer.op not in kept:
         raise PlanError(
@@ -137,14 +142,15 @@ def _check_lines(buffer: Buffer, graph: Graph, kept: Mapping[int, int], swaps: C
 
 
 def sum_bytes(graph: Graph, op: Op) -> int:
-    """Bytes of the accumulators of a global pooling."""
+    """Returns the bytes of the accumulators of a global pooling."""
     return _SUM_BYTES * graph.tensors[op.as_seen.inputs[0]].nhwc[3]
 
 
 def refuse_mixed(graph: Graph, op: Op, source: Buffer, output: Buffer) -> None:
-    """Raises PlanError where an operator writes over its input and reads it again for each slice of channels.
+    """Raises PlanError if an operator writes over input that it reads again for each slice of channels.
 
-    A depthwise convolution is allowed where both lie whole pixels apart: it works channel by channel.
+    A depthwise convolution may write over its input if both lie whole pixels apart, since it works channel by
+    channel. `source`, `output`: the buffers of the operator's input and output.
     """
     pixel = graph.tensors[op.outputs[0]].pixel_bytes
     apart = keeps_channels(graph, op) and (source.offset - output.offset) % pixel == 0
@@ -153,18 +159,18 @@ def refuse_mixed(graph: Graph, op: Op, source: Buffer, output: Buffer) -> None:
 
 
 def keeps_channels(graph: Graph, op: Op) -> bool:
-    """Whether every channel of an operator's output depends only on the same channel of its input."""
+    """Returns whether every channel of an operator's output depends only on the same channel of its input."""
     same = graph.tensors[op.inputs[0]].nhwc[3] == graph.tensors[op.outputs[0]].nhwc[3]
     return op.kind is OpKind.DEPTHWISE_CONV_2D and same and not op.seen
 
 
 def check_loads(plan: Plan, timeline: Timeline) -> None:
-    """Checks that every load has its own buffer, and that these buffers live while their operator runs."""
+    """Raises PlanError unless every load has its own buffer, which lives while its operator runs."""
     graph, runs = timeline.graph, timeline.lives
     streamed = {op for region in timeline.regions if region.is_streamed for op in region.ops}
     taken: set[int] = set()
     latest: dict[int, Buffer] = {}  # operator -> the buffer of its latest load
-    firsts: dict[int, list[int]] = {}  # operator -> the steps before which it is loaded, but for turns
+    firsts: dict[int, list[int]] = {}  # operator -> steps before which it is loaded; not at turns
     for load in plan.loads:
         is_there = load.op >= 0 and load.op in runs and 0 <= load.buffer < len(plan.buffers)
         if not is_there or load.buffer in taken:
@@ -207,8 +213,10 @@ def check_loads(plan: Plan, timeline: Timeline) -> None:
 
 
 def _check_beginnings(timeline: Timeline, op: int, steps: Sequence[int]) -> None:
-    """Raises PlanError unless an operator's constants are loaded before regions, or else all of them before
-    its group computes some rows.
+    """Raises PlanError if an operator's constants are loaded at a wrong time.
+
+    The loads must all begin with the first steps of regions, or else all with steps in which the operator's
+    group begins to compute some rows. `op`: the operator. `steps`: the steps with which its loads begin.
     """
     if set(steps) <= set(timeline.starts):
         return

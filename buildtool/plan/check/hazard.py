@@ -1,4 +1,4 @@
-"""Plans of whole operators: their order, the lives of tensors' bytes, and safe overlaps.
+"""Checks of plans of whole operators: their order, the lives of tensors' bytes, and safe overlaps.
 
 A declared overlap is proven by replaying the operator: which bytes each write hits, and which reads still
 need them. This does not use the planner's formula. It goes through output rows (or elements) one by one at
@@ -27,7 +27,7 @@ Numbers = npt.NDArray[np.int64]
 
 
 def check_coverage(steps: Sequence[Step], graph: Graph) -> None:
-    """Checks that every operator computes every pixel of its output exactly once, after its inputs."""
+    """Raises PlanError unless every operator computes every output pixel exactly once, after its inputs."""
     windows: dict[int, list[Step]] = {}
     for step in steps:
         windows.setdefault(step.op, []).append(step)
@@ -50,7 +50,11 @@ def check_coverage(steps: Sequence[Step], graph: Graph) -> None:
 
 
 def _check_tiling(windows: Sequence[Step], rows: int, columns: int, place: str) -> None:
-    """Checks that windows tile `rows` x `columns`: they lie inside, no two overlap, and the areas add up."""
+    """Raises PlanError unless windows tile `rows` x `columns`.
+
+    They do if they lie inside, no two overlap, and the areas add up. `windows`: the steps of one operator.
+    `place`: the operator's, for the error.
+    """
     area = 0
     ordered = sorted(windows, key=lambda s: (s.y0, s.x0))
     for index, a in enumerate(ordered):
@@ -70,7 +74,10 @@ def _check_tiling(windows: Sequence[Step], rows: int, columns: int, place: str) 
 def lives_in_steps(
     steps: Sequence[Step], graph: Graph, groups: Mapping[int, int], image: str
 ) -> dict[int, Life]:
-    """Group -> the first and the last step in which its bytes are needed."""
+    """Returns group of tensors that share bytes -> the first and the last step in which these are needed.
+
+    `groups`: see `alias_groups`. `image`: as in Plan.
+    """
     end = max(len(steps) - 1, 0)
     lives: dict[int, Life] = {}
 
@@ -94,10 +101,10 @@ def lives_in_steps(
 
 
 def unsafe(graph: Graph, op: Op, operand: int, contract: Contract, shift: int) -> str:
-    """Why `op`'s output may not lie `shift` bytes below its input tensor `operand`; "" if it may.
+    """Returns why an output may not lie `shift` bytes below its input tensor `operand`; "" if it may.
 
-    `shift` = offset(input) - offset(output), in bytes. Rows and elements are written in ascending
-    order, as both contracts promise.
+    `shift` = offset(input) - offset(output), in bytes. Rows and elements are written in ascending order, as
+    the contracts of kernels promise.
     """
     if len(op.outputs) != 1:
         return "it has several outputs"
@@ -116,7 +123,10 @@ def unsafe(graph: Graph, op: Op, operand: int, contract: Contract, shift: int) -
 
 
 def _replay_parts(graph: Graph, op: Op, operand: int, shift: int) -> str:
-    """Replays the copies part by part, line by line: no byte may overwrite one that is still to be copied."""
+    """Replays the copies of a concatenation part by part, line by line.
+
+    Returns which copy overwrites a byte that is still to be copied; "" if none does.
+    """
     if op.kind is not OpKind.CONCATENATION or not isinstance(op.attrs, AxisAttrs):
         return "it has no parts"
     if op.inputs.count(operand) != 1:
@@ -128,7 +138,7 @@ def _replay_parts(graph: Graph, op: Op, operand: int, shift: int) -> str:
     for t in op.inputs:
         part = graph.tensors[t]
         size = math.prod(part.shape[op.attrs.axis :]) * part.dtype.size
-        first = line * width + column - shift  # of the bytes written, within the operand
+        first = line * width + column - shift  # the first byte written, as an offset in the operand
         if t == operand:  # a byte that goes upwards hits one that follows it
             bad = (first > line * mine) & (first < source.size)
         else:
@@ -142,7 +152,10 @@ def _replay_parts(graph: Graph, op: Op, operand: int, shift: int) -> str:
 
 
 def _replay_elements(source: Tensor, result: Tensor, shift: int) -> str:
-    """Output element e is written once input elements up to e have been read."""
+    """Replays a kernel that writes output element e after it has read input elements up to e.
+
+    Returns which element overwrites input too early; "" if none does.
+    """
     if source.shape != result.shape:
         return "the input's elements are not the output's"
     element = np.arange(result.elements, dtype=np.int64)
@@ -158,7 +171,11 @@ def _replay_elements(source: Tensor, result: Tensor, shift: int) -> str:
 def _windows(
     op: Op, operand: int, source: Tensor, result: Tensor, graph: Graph
 ) -> tuple[Numbers, Numbers] | None:
-    """For each output row the input rows [first, end) that its computation may read under the contract."""
+    """Returns the input rows [first, end) that a kernel of contract `row` may read for each output row.
+
+    The first array has `first`, the second one `end`, for all output rows. The result is None if the operator
+    does not read this input row by row.
+    """
     (in_batch, in_rows, _, _), (out_batch, out_rows, _, _) = source.nhwc, result.nhwc
     if in_batch != 1 or out_batch != 1:
         return None
@@ -173,19 +190,19 @@ def _windows(
 
 
 def _replay_rows(spans: tuple[Numbers, Numbers], source: Tensor, result: Tensor, shift: int) -> str:
-    """Replays the rows. Output row q may be written as soon as its computation begins.
+    """Replays a kernel that may write an output row as soon as it begins to compute it.
 
-    Windows slide downwards. So a row's last reader is the last window that begins at this row or above it. Of
-    the rows that a write hits, the lowest one that has a reader is read last.
+    Returns which row overwrites input too early; "" if none does. `spans`: for each output row the input rows
+    that it reads. Windows slide downwards. So a row's last reader is the last window that begins at this row
+    or above it. Of the rows that a write hits, the lowest one that has a reader is read last.
     """
     in_rows, out_rows = source.nhwc[1], result.nhwc[1]
     if not source.size or not result.size:
         return ""
     in_row, out_row = source.size // in_rows, result.size // out_rows
     (first, end), q = spans, np.arange(out_rows, dtype=np.int64)
-    count = np.maximum(
-        0, np.minimum(end, np.append(first[1:], in_rows)) - first
-    )  # that no later window reads
+    # for each output row, how many of the input rows that it reads no later window reads
+    count = np.maximum(0, np.minimum(end, np.append(first[1:], in_rows)) - first)
     readers = np.repeat(q, count)
     last_reader = np.full(in_rows, -1, np.int64)
     last_reader[np.repeat(first - np.cumsum(count) + count, count) + np.arange(len(readers))] = readers

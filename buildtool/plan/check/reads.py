@@ -36,10 +36,12 @@ Span = tuple[int, int]  # half-open: of rows, of columns, of bytes
 
 @dataclass(frozen=True)
 class Taps:
-    """Which input elements each output element reads along one axis. The input has `size` elements.
+    """Which input elements (rows or columns) each output element reads along one axis.
 
-    Output element q reads `extent` input elements from q * stride - pad on. If the stride is not a whole
-    number, `spans` has the input elements of each output element instead.
+    size: how many elements the input has.
+    extent, stride, pad: output element q reads `extent` input elements from q * stride - pad on.
+    spans: if the stride is not a whole number, the input elements [first, end) of each output element; else
+        empty.
     """
 
     size: int
@@ -49,7 +51,7 @@ class Taps:
     spans: tuple[Span, ...] = ()
 
     def read(self, made: Span) -> Span:
-        """The input elements that output elements in `made` read; padding is not read."""
+        """Returns the input elements that output elements in `made` read; padding is not read."""
         if self.spans:
             read = self.spans[made[0] : made[1]]
             return min((span[0] for span in read), default=0), max((span[1] for span in read), default=0)
@@ -59,7 +61,7 @@ class Taps:
 
 @dataclass(frozen=True)
 class Read:
-    """An activation that an operator reads by window, or always whole (`rows` and `columns` are None)."""
+    """An activation that an operator reads. `rows` and `columns` are None if it always needs all of it."""
 
     tensor: int
     rows: Taps | None = None
@@ -67,7 +69,7 @@ class Read:
 
 
 def reads(graph: Graph, op: Op) -> tuple[Read, ...]:
-    """The activations that an operator reads, each once, in the order of its inputs."""
+    """Returns the activations that an operator reads, each once, in the order of its inputs."""
     operands = []
     for t in dict.fromkeys(op.inputs):
         if t >= 0 and not graph.tensors[t].is_constant:
@@ -77,7 +79,7 @@ def reads(graph: Graph, op: Op) -> tuple[Read, ...]:
 
 
 def sums_up(graph: Graph, op: Op) -> bool:
-    """Whether the operator is the mean over all rows and columns for each channel."""
+    """Returns whether the operator is the mean over all rows and columns for each channel."""
     source, result = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
     if len(source.shape) != 4 or source.shape[0] != 1 or source.shape[1] * source.shape[2] == 1:
         return False
@@ -92,19 +94,19 @@ def sums_up(graph: Graph, op: Op) -> bool:
 
 
 def makes_planes(graph: Graph, op: Op) -> bool:
-    """Whether the operator moves channel c of an image's pixels to plane c of its output."""
+    """Returns whether the operator moves channel c of an image's pixels to plane c of its output."""
     shape = graph.tensors[op.inputs[0]].shape
     is_plane = op.kind is OpKind.TRANSPOSE and op.attrs == TransposeAttrs((0, 3, 1, 2))
     return is_plane and shape[0] == 1 and shape[1:3] != (1, 1)
 
 
 def ends_rows(graph: Graph, op: Op) -> bool:
-    """Whether the operator makes a whole output from parts of its input."""
+    """Returns whether the operator makes a whole output from parts of its input."""
     return sums_up(graph, op) or makes_planes(graph, op)
 
 
 def _taps(graph: Graph, op: Op, tensor: int) -> tuple[Taps, Taps] | None:
-    """Rows and columns of `tensor` that windows of the output read; None where they read all of it."""
+    """Returns which rows and columns of `tensor` each output pixel reads; None if it needs all of them."""
     source, result = graph.tensors[tensor], graph.tensors[op.outputs[0]]
     if len(op.outputs) != 1 or len(result.shape) != 4 or result.shape[0] != 1 or sums_up(graph, op):
         return None
@@ -124,7 +126,10 @@ def _taps(graph: Graph, op: Op, tensor: int) -> tuple[Taps, Taps] | None:
 
 
 def _uneven(graph: Graph, op: Op, axis: int, size: int) -> Taps:
-    """Which of the `size` input rows (axis 0) or columns (axis 1) an operator in UNEVEN_KINDS reads."""
+    """Returns which input rows (`axis` 0) or columns (1) an operator in UNEVEN_KINDS reads.
+
+    `size`: how many rows or columns the input has.
+    """
     attrs, out = op.attrs, graph.tensors[op.outputs[0]].nhwc[1 + axis]
     if op.kind is OpKind.TRANSPOSE_CONV:
         assert isinstance(attrs, ConvAttrs)
@@ -148,7 +153,7 @@ def _uneven(graph: Graph, op: Op, axis: int, size: int) -> Taps:
 
 
 def _keeps_pixels(op: Op, source: Tensor, result: Tensor) -> bool:
-    """Whether each output pixel has only channels of the same pixel of the input, and fill values."""
+    """Returns whether each output pixel has only channels of the same input pixel, and fill values."""
     if len(source.shape) != 4 or len(result.shape) != 4:
         return False
     if isinstance(op.attrs, SliceAttrs):
@@ -159,7 +164,7 @@ def _keeps_pixels(op: Op, source: Tensor, result: Tensor) -> bool:
 
 
 def windows(graph: Graph, op: Op) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
-    """(extent, stride, padding before) of a sliding operator's rows, and of its columns."""
+    """Returns (extent, stride, padding before) of a sliding operator's rows, and of its columns."""
     if isinstance(op.attrs, BlockAttrs):  # its pixels side by side
         block = op.attrs.block
         return (block, block, 0), (block, block, 0)
@@ -174,9 +179,10 @@ def windows(graph: Graph, op: Op) -> tuple[tuple[int, int, int], tuple[int, int,
 
 
 def kept_rows(graph: Graph, regions: Iterable[Region]) -> dict[int, int]:
-    """Operator in a group of bands -> how many rows of its output neighbouring steps of its reader share.
+    """Returns operator in a group of bands -> how many rows of its output are kept from step to step.
 
-    Operators of whose outputs none are shared are left out.
+    Two neighbouring steps of the operator's reader both read these rows. Operators without such rows are left
+    out.
     """
     kept = {}
     for group in (group for region in regions for group in region.groups if group.in_bands):
@@ -189,13 +195,13 @@ def kept_rows(graph: Graph, regions: Iterable[Region]) -> dict[int, int]:
 
 
 def swapping(regions: Iterable[Region]) -> frozenset[int]:
-    """The operators in groups that swap the rows that they keep."""
+    """Returns the operators in groups that swap the rows that they keep (see `schedule.bands`)."""
     groups = (group for region in regions for group in region.groups if group.scheme is Scheme.SWAPS)
     return frozenset(op for group in groups for op in group.ops)
 
 
 def alias_groups(graph: Graph) -> dict[int, int]:
-    """Activation -> the activation that has its bytes, or contains them."""
+    """Returns activation -> the activation that has its bytes, or contains them."""
     joined = {t: op.outputs[0] for op in graph.ops if op.kind is OpKind.JOINED for t in op.inputs}
     group = {t: t for t in (*graph.inputs, *(state.before for state in graph.states))}
     for op in graph.ops:

@@ -42,7 +42,7 @@ from buildtool.plan.check.reads import (
 )
 from buildtool.plan.check.states import updates
 from buildtool.plan.schedule.delivery import delivered_image
-from buildtool.plan.schedule.schedule import Steps
+from buildtool.plan.schedule.schedule import Steps, portions
 from buildtool.plan.schedule.timeline import Timeline, load_steps
 from buildtool.plan.types import SOURCE, Buffer, BufferKind, Load, Move, Plan, Region, Step, replace_numbers
 from buildtool.target.types import Contract, KernelVariant
@@ -60,7 +60,12 @@ _CONSTANTS_AT = 17  # in a line of an operator
 
 @dataclass(frozen=True)
 class Area:
-    """A buffer that belongs to no tensor, the tag of its bytes, and how many of these are used."""
+    """Bytes of a buffer that belongs to no tensor.
+
+    buffer: where they are.
+    tag: what the replay stores for each byte.
+    size: how many bytes of the buffer are used.
+    """
 
     buffer: Buffer
     tag: int
@@ -68,7 +73,11 @@ class Area:
 
     @classmethod
     def of(cls, buffer: Buffer | None, tag: int, position: int, most: int | None = None) -> Area | None:
-        """The area of an operator; None without a buffer. `most`: the most bytes that are used of it."""
+        """Returns the area of an operator in a buffer; None without a buffer.
+
+        `tag`: _SCRATCH, _SUMS or _CONSTANTS. `position`: the operator's. `most`: the most bytes that are
+        used.
+        """
         if buffer is None:
             return None
         return cls(buffer, tag + 3 * position, buffer.size if most is None else min(buffer.size, most))
@@ -76,11 +85,15 @@ class Area:
 
 @dataclass(frozen=True)
 class Operator:
-    """One operator: its reads, its buffers, and the promises of its kernel.
+    """One operator as the replay needs it: its reads, its buffers, and the promises of its kernel.
 
-    `by_row`: its kernel works row by row. `sums_up`: it is a global pooling. `makes_planes`: it makes planes
-    of an image's channels. `lines`: the last `kept` rows of its output, in a group of bands. `outside`: the
-    columns of them outside of the window, if the group swaps; else -1.
+    reads: the activations that it reads.
+    by_row: whether its kernel works row by row.
+    sums_up: whether it is a global pooling.
+    makes_planes: whether it makes planes of an image's channels.
+    scratch, sums, constants: its areas in the arena, if any.
+    lines: in a group of bands, the area that keeps the last `kept` rows of its output.
+    outside: if the group swaps, how many columns of these rows are outside of the window; else -1.
     """
 
     op: Op
@@ -98,7 +111,7 @@ class Operator:
 
 
 def operators(plan: Plan, graph: Graph, kernels: Sequence[KernelVariant | None]) -> dict[int, Operator]:
-    """Position -> operator. Aliases are left out."""
+    """Returns position -> operator. Aliases are left out."""
     served = {(b.op, b.kind): b for b in plan.buffers if b.op >= 0}
     loads = {load.op: load for load in reversed(plan.loads)}  # the first one of each
     kept, swaps = kept_rows(graph, plan.regions), swapping(plan.regions)
@@ -132,13 +145,16 @@ def operators(plan: Plan, graph: Graph, kernels: Sequence[KernelVariant | None])
 
 
 def _loaded(plan: Plan, load: Load) -> Area | None:
-    """The bytes into which a load copies constants."""
+    """Returns the bytes into which a load copies constants."""
     most = None if load.channels else load.size
     return Area.of(plan.buffers[load.buffer], _CONSTANTS, load.op, most)
 
 
 def _number_bytes(graph: Graph, groups: Mapping[int, int]) -> dict[int, int]:
-    """Tensor -> the tag of its first byte. Raises PlanError where 32 bits cannot number all bytes."""
+    """Returns tensor -> the tag of its first byte. `groups`: see `alias_groups`.
+
+    Raises PlanError if 32 bits cannot number all bytes.
+    """
     sizes: dict[int, int] = {}
     for t, group in groups.items():
         sizes[group] = max(sizes.get(group, 0), graph.tensors[t].size)
@@ -204,9 +220,11 @@ def replay(plan: Plan, timeline: Timeline, kernels: Sequence[KernelVariant | Non
 
 
 class Replay:
-    """One run through all steps; `tags`: the tags of the arena's bytes, then those of the states' bytes.
+    """One run through all steps of a plan.
 
-    Most bytes have theirs in `_blocks` (see replay.c), so that memory for `tags` is never touched.
+    `tags`: the tags of the arena's bytes, then those of the states' bytes. Where the tags of a block of bytes
+    are equal or consecutive, `_blocks` has one number for the block instead (see replay.c). So most of the
+    memory of `tags` is never touched.
     """
 
     def __init__(self, plan: Plan, timeline: Timeline, kernels: Sequence[KernelVariant | None]) -> None:
@@ -250,7 +268,7 @@ class Replay:
         )
 
     def _tensor_line(self, t: int) -> tuple[int, ...]:
-        """A tensor's struct replay_tensor of replay.c."""
+        """Returns a tensor's struct replay_tensor of replay.c."""
         tensor, buffer, part = self.graph.tensors[t], self._holders.get(t), parts(self.graph).get(t)
         batch, height, width, channels = tensor.nhwc
         offset, buffer_size, rows, columns, pitch, first = 0, -1, 0, 0, 0, 0
@@ -275,14 +293,16 @@ class Replay:
         for run, first in zip(timeline.runs, timeline.starts, strict=False):
             self._move(first)
             end, steps = first + run.count, run.steps
-            self._check_windows(steps)
+            for _, some in portions(steps):
+                self._check_windows(some)
+                height, width = (some[:, i + 1].astype(np.int64) - some[:, i] for i in (1, 3))
+                np.add.at(sums, some[:, 0], height * width)
             cuts = loading[bisect_right(loading, first) : bisect_left(loading, end)]
             for start, stop in pairwise([first, *cuts, end]):
                 self._load(start)
                 self._refuse_mixed(run.region)
-                self.run_steps(steps[start - first : stop - first], run.region.is_streamed)
-            height, width = (steps[:, i + 1].astype(np.int64) - steps[:, i] for i in (1, 3))
-            np.add.at(sums, steps[:, 0], height * width)
+                for _, some in portions(steps[start - first : stop - first]):
+                    self.run_steps(some, run.region.is_streamed)
         if self._moves_at:
             first = min(self._moves_at)
             raise PlanError(f"a tensor moves at step {first}, but no region begins with that step")
@@ -294,9 +314,10 @@ class Replay:
         return {position: int(sums[position]) for position in sorted(timeline.lives) if position != SOURCE}
 
     def _find_limits(self) -> _Table:
-        """For each operator, and last for deliveries: the rows and columns within which its steps must lie.
+        """Returns for each operator the rows and columns within which its steps must lie.
 
-        They are those of its output, or of its input (see `ends_rows`).
+        They are those of its output, or of its input (see `ends_rows`). The last row of the result is for
+        deliveries of rows.
         """
         graph = self.graph
         streamed = {op for region in self.timeline.regions if region.is_streamed for op in region.ops}
@@ -316,7 +337,7 @@ class Replay:
         return limits
 
     def _check_windows(self, steps: Steps) -> None:
-        """Checks that each step's window lies within its limits."""
+        """Raises PlanError unless each step's window lies within its limits (see `_find_limits`)."""
         outside = (steps[:, 1::2] < 0) | (steps[:, 2::2] > self._limits[steps[:, 0]])
         if outside.any():
             step = Step(*steps[int(outside.any(axis=1).argmax())].tolist())
@@ -326,7 +347,7 @@ class Replay:
             raise PlanError(f"a step computes {window} of {rows} x {columns}", operator=place)
 
     def write(self, tensor: int) -> None:
-        """Writes a whole tensor."""
+        """Writes a whole tensor: its bytes in the arena get the tensor's tags."""
         if not _C.replay_write(ctypes.byref(self._model), tensor):
             raise self._make_error("")
 
@@ -344,7 +365,10 @@ class Replay:
         _C.replay_fill(ctypes.byref(self._model), offset, size, tag)
 
     def run_steps(self, steps: Steps, streamed: bool) -> None:
-        """Runs some steps of one region."""
+        """Runs some steps of one region. `streamed`: whether the region is streamed.
+
+        Raises PlanError at the first step that reads wrong bytes.
+        """
         lines = np.ascontiguousarray(steps, np.int32)
         steps_run = _C.replay_run(ctypes.byref(self._model), lines.ctypes.data, len(lines), streamed)
         if steps_run == len(lines):
@@ -359,7 +383,7 @@ class Replay:
         raise self._make_error(operator.op.place)
 
     def _make_error(self, operator: str) -> PlanError:
-        """The error for the fault that C found in a step of an operator."""
+        """Builds the error for a fault that replay.c reported. `operator`: where it happened."""
         kind, tensor, first, end = self._fault.tolist()
         words, names_tensor, names_operator = _FAULTS[kind]
         return PlanError(
@@ -369,20 +393,20 @@ class Replay:
         )
 
     def buffer(self, tensor: int) -> Buffer:
-        """The buffer of a tensor."""
+        """Returns the buffer that holds a tensor at present. Raises PlanError if the tensor has none."""
         if tensor not in self._holders:
             raise PlanError("has no buffer", tensor=self.graph.tensors[tensor].name)
         return self._holders[tensor]
 
     def _refuse_mixed(self, region: Region) -> None:
-        """Raises PlanError where an operator in slices overwrites input that its next slice reads."""
+        """Raises PlanError if an operator in slices overwrites input that its next slice reads."""
         for load in self.plan.loads if not region.is_streamed else ():
             if load.channels and load.op in region.ops:
                 op = self.graph.ops[load.op]
                 refuse_mixed(self.graph, op, self.buffer(op.inputs[0]), self.buffer(op.outputs[0]))
 
     def _move(self, number: int) -> None:
-        """Runs the moves before a step: a tensor's bytes are copied to its next buffer."""
+        """Runs the moves before step `number`: a tensor's bytes are copied to its next buffer."""
         for move in self._moves_at.pop(number, ()):
             source, target = self.plan.buffers[move.source], self.plan.buffers[move.target]
             for buffer in (source, target):
@@ -397,7 +421,7 @@ class Replay:
                 self._tensors[t] = self._tensor_line(t)
 
     def _load(self, number: int) -> None:
-        """Runs the loads that begin with a step."""
+        """Runs the loads of constants that begin with step `number`."""
         for load in self._loads_at.get(number, ()):
             buffer = self.plan.buffers[load.buffer]
             constants = _loaded(self.plan, load)
@@ -415,7 +439,11 @@ class Replay:
 
 
 def _tables(graph: Graph, operators: Mapping[int, Operator], groups: Mapping[int, int]) -> tuple[_Table, ...]:
-    """The tables for replay.c: operators, reads, outputs, spans of reads without a stride, parts to copy."""
+    """Returns the tables for replay.c.
+
+    They are the operators, their reads, their outputs, the spans of reads without a stride, and the parts
+    that concatenations copy. `groups`: see `alias_groups`.
+    """
     table: _Table = np.zeros((len(graph.ops), _OPERATOR), np.int64)
     reads, outputs, spans, copied = list[tuple[int, ...]](), list[int](), list[int](), list[int]()
     for position, operator in operators.items():
@@ -439,9 +467,9 @@ def _tables(graph: Graph, operators: Mapping[int, Operator], groups: Mapping[int
 
 
 def _read_line(read: Read, spans: list[int]) -> tuple[int, ...]:
-    """The struct replay_read of replay.c.
+    """Returns the struct replay_read of replay.c.
 
-    Ranges without a stride are appended to `spans`, and the struct has their position.
+    Ranges without a stride are appended to `spans`, and the struct has their position in it.
     """
     if read.rows is None or read.columns is None:
         return (read.tensor, 0, *([0] * (_READ - 2)))
@@ -453,5 +481,5 @@ def _read_line(read: Read, spans: list[int]) -> tuple[int, ...]:
 
 
 def _area(area: Area | None) -> tuple[int, int, int]:
-    """The struct replay_area of replay.c."""
+    """Returns the struct replay_area of replay.c."""
     return (area.buffer.offset, area.size, area.tag) if area else _NOWHERE

@@ -1,4 +1,4 @@
-"""States between invokes: each has memory of its own, which only its assignment writes, after all old reads.
+"""States between invokes: each has memory of its own, which only one operator writes, after all old reads.
 
 This belongs to the checker. It computes only from the steps when an old state is read and when it is written.
 """
@@ -16,7 +16,11 @@ from buildtool.plan.types import BufferKind, Plan
 
 
 def state_groups(graph: Graph) -> dict[int, int]:
-    """Activation (see `alias_groups`) that has the bytes of a state -> the position in Graph.states."""
+    """Returns activation that holds a state -> the position of the state in Graph.states.
+
+    Of activations that share their bytes, it is the one that `alias_groups` names. Raises PlanError if one
+    tensor would be two states.
+    """
     groups = alias_groups(graph)
     found: dict[int, int] = {}
     for index, state in enumerate(graph.states):
@@ -33,7 +37,10 @@ def arena_groups(graph: Graph) -> dict[int, int]:
 
 
 def updates(graph: Graph, op: Op) -> frozenset[int]:
-    """Operands that an operator updates in place."""
+    """Returns the operands of an operator that it updates in place.
+
+    Raises PlanError if they are not states.
+    """
     pairs = STATEFUL.get(op.kind, {})
     if not pairs:
         return frozenset()
@@ -50,7 +57,7 @@ def updates(graph: Graph, op: Op) -> frozenset[int]:
 def check_states(plan: Plan, graph: Graph, timeline: Timeline) -> None:
     """Raises PlanError unless each state has its own bytes, and is written once, after all reads of it.
 
-    The assigned value may be read from then on. No other buffer lies there, so this needs no replay.
+    The new value may be read from then on. No other buffer lies over a state, so this needs no replay.
     """
     if not graph.states and not plan.states:
         return
@@ -78,7 +85,10 @@ def check_states(plan: Plan, graph: Graph, timeline: Timeline) -> None:
 
 
 def _check_memory(plan: Plan, graph: Graph, of: Mapping[int, int]) -> None:
-    """Checks that each state has one large enough buffer with its tensors, and that no two overlap."""
+    """Raises PlanError unless each state has one large enough buffer with its tensors, and no two overlap.
+
+    `of`: tensor -> the number of its state.
+    """
     if len(plan.states) != len(graph.states):
         raise PlanError(f"the plan has {len(plan.states)} states, the network {len(graph.states)}")
     end = 0

@@ -1,10 +1,11 @@
 """Caches results of planning beyond a process: choices, refusals, and the figures of fronts.
 
-A key has exactly what the value depends on. It has no names, weights or quantisation of the network, and not
-the board's name or toolchain, so that a network that was trained again, or a board with another compiler,
-uses the same entries. A refusal names operators, so its key has the names.
+A cache key has exactly what the value depends on. It has no names, weights or quantisation of the network,
+and not the board's name or toolchain, so that a network that was trained again, or a board with another
+compiler, uses the same entries. A refusal names operators, so its key has the names.
 
-Every plan that is read from bytes passes `Plan.check` and the checks of `stated` before it is used.
+Every plan that is read from bytes passes the checker (`plan.check`) and the checks of `stated` before it is
+used.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from buildtool.graph.types import Graph
     from buildtool.plan.choose.problem import Prepared
 
-_SCHEMA = 3  # of the payloads
+_SCHEMA = 3  # version of the cached bytes
 _MOST_REFUSALS = 256
 # Bytes of a choice. A real one has about 200 for each operator; hostile bytes of 16 MB would take minutes.
 _MOST_BYTES, _MOST_BYTES_PER_OP = 1 << 16, 1 << 12
@@ -39,10 +40,12 @@ MOST_CHECKED = 4096  # digests of legal plans that a session remembers
 
 @dataclass(frozen=True)
 class Choice:
-    """The chosen plan. Its graph is the one at `index` in `Prepared.every_graph`, with the plan's views.
+    """The chosen plan.
 
-    `factor`: see `planners.factor_of`. `firmware`: the memory that its firmware takes beside the arena.
-    `ended`: whether the work budget ended before all plans that may be better were placed.
+    index: the plan's graph is the one at this position of `Prepared.every_graph`, with the plan's views.
+    factor: the optimality gap (see `planners.factor_of`).
+    firmware: the memory that the plan's firmware takes beside the arena.
+    ended: whether the work budget ended before all plans that may be better were placed.
     """
 
     index: int
@@ -53,10 +56,10 @@ class Choice:
 
 
 def choice(prepared: Prepared, make: Callable[[], Choice]) -> Choice:
-    """The cached choice, or the one that `make` returns. A PlanError from `make` is cached, too."""
+    """Returns the cached choice, or the one that `make` returns. A PlanError from `make` is cached, too."""
     session, key = prepared.session, parts(prepared)
-    level = Namespace("plans", lambda new: _pack(new, prepared), lambda data: _unpack(data, prepared))
-    cached = session.load(level, key)
+    namespace = Namespace("plans", lambda new: _pack(new, prepared), lambda data: _unpack(data, prepared))
+    cached = session.load(namespace, key)
     if cached is not None:
         return cached
     named = {**key, "names": _names_digest(prepared.graphs[0]), "board": prepared.target.board.name}
@@ -69,12 +72,12 @@ def choice(prepared: Prepared, make: Callable[[], Choice]) -> Choice:
         path = "" if error.path == prepared.path else error.path
         session.store(_REFUSALS, named, {**to_data(error), "path": path}, _MOST_REFUSALS)
         raise
-    session.store(level, key, new)
+    session.store(namespace, key, new)
     return new
 
 
 def parts(prepared: Prepared) -> dict[str, Any]:
-    """All values that a plan or a front of this problem depends on, by name."""
+    """Returns all values that a plan or a front of this problem depends on, by name: the cache key."""
     from buildtool.target import catalogue
 
     target, options = prepared.target, prepared.options
@@ -93,7 +96,10 @@ def parts(prepared: Prepared) -> dict[str, Any]:
 
 
 def check_plan(plan: Plan, graph: Graph, prepared: Prepared) -> None:
-    """Checks a plan, once per session for equal plans, topologies and targets. Raises PlanError."""
+    """Raises PlanError if a plan is not legal.
+
+    Equal plans are checked once per session, for equal topologies and targets.
+    """
     from buildtool.plan.check.check import check
     from buildtool.plan.codec import digest
 
@@ -102,7 +108,7 @@ def check_plan(plan: Plan, graph: Graph, prepared: Prepared) -> None:
 
 
 def _names_digest(graph: Graph) -> str:
-    """The digest of the names of all operators and tensors, which messages may contain."""
+    """Returns the digest of the names of all operators and tensors, which messages may contain."""
     names = (*(tensor.name for tensor in graph.tensors), *(op.place for op in graph.ops))
     data = b"".join(name.encode(errors="surrogateescape") + b"\0" for name in names)
     return hashlib.sha256(data).hexdigest()
@@ -116,7 +122,7 @@ def _taken(firmware: tuple[FirmwareUse, ...]) -> list[list[str | int]]:
 
 
 def _pack(choice: Choice, prepared: Prepared) -> bytes:
-    """The choice as bytes; empty if the plan is too large for the board.
+    """Returns the choice as bytes; no bytes if the plan is too large for the board.
 
     Such a plan is not checked, so only the session caches it.
     """
@@ -128,7 +134,7 @@ def _pack(choice: Choice, prepared: Prepared) -> bytes:
 
 
 def _unpack(data: bytes, prepared: Prepared) -> Choice:
-    """Reads a choice from `data` and checks its plan. Raises an exception for any other data."""
+    """Returns the choice in `data`, whose plan is checked. Raises an exception if `data` is anything else."""
     from buildtool.plan.choose.stated import firmware_beside, refuse_another, refuse_wrong_cost
     from buildtool.plan.codec import from_bytes
 

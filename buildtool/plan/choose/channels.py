@@ -1,7 +1,8 @@
-"""Which channels of a network are computed on a target, and the network that computes these.
+"""Chooses which channels of a network are computed on a target, and makes the network that computes these.
 
-The weights say which channels need not be computed (see `graph.rewrite.channels`). Kernels compute several
-channels at a time, so on some targets it is quicker to remove fewer. The target's costs decide.
+The weights say which channels need not be computed: channels that are constant for every input, or that
+nothing reads (see `graph.rewrite.channels`). Kernels compute several channels at a time, so on some targets
+it is quicker to remove fewer. The target's costs decide.
 """
 
 from __future__ import annotations
@@ -20,13 +21,16 @@ from buildtool.target.catalogue import select_all
 from buildtool.target.costs import Pricer, once
 from buildtool.target.types import Target
 
-_MULTIPLES = (1, 4, 8, 16, 32)  # of channels, at which kernels are quick
+_MULTIPLES = (1, 4, 8, 16, 32)  # kernels are quick for multiples of these numbers of channels
 
 
 class Simplified(NamedTuple):
-    """A network, the network with all channels, and the channels of the latter that are not computed.
+    """A network without the channels that are not computed, and how it was made.
 
-    `narrowed` are the operators of `graph` whose weights are stored in four bits.
+    graph: the network.
+    whole: the network with all channels.
+    removed: the channels of `whole` that are not computed.
+    narrowed: the operators of `graph` whose weights are stored in four bits.
     """
 
     graph: Graph
@@ -36,14 +40,15 @@ class Simplified(NamedTuple):
 
     @property
     def in_plan(self) -> dict[str, Any]:
-        """The fields of a plan that say what was simplified."""
+        """Returns the fields of a plan that say what was simplified."""
         return {"removed": self.removed, "narrowed": self.narrowed}
 
 
 def simplify(graph: Graph, target: Target, how: Simplify) -> Simplified:
     """Returns the network without the channels whose removal makes it quicker.
 
-    Of the choices with the least cost, run operator by operator, it is the one with the fewest constants.
+    `how`: whether channels are removed at all. Several sets of channels are compared: the cost is that of the
+    network run operator by operator. Of sets with the least cost, the one with the fewest constants is taken.
     """
     if how != Simplify.WEIGHTS:
         return Simplified(graph, graph)
@@ -51,7 +56,7 @@ def simplify(graph: Graph, target: Target, how: Simplify) -> Simplified:
     for multiple in _MULTIPLES:
         kept = find_kept(graph, multiple=multiple)
         removed = _list_removed(kept)
-        if not removed:  # larger multiples remove no more
+        if not removed:  # with larger multiples no more channels are removed
             break
         if all(removed != one.removed for one in choices):
             choices.append(Simplified(without_channels(graph, kept), graph, removed))
@@ -61,7 +66,7 @@ def simplify(graph: Graph, target: Target, how: Simplify) -> Simplified:
 def simplify_as(graph: Graph, removed: tuple[Removed, ...]) -> Simplified:
     """Returns the network without the channels that a plan removes.
 
-    Raises PlanError if these weights need one of them, or if the network has no such channels.
+    Raises PlanError if a channel cannot be removed with these weights, or if the network has no such channel.
     """
     kept = {t: np.ones(count_channels(graph.tensors[t]), np.bool_) for t in graph.activations()}
     for one in removed:

@@ -1,4 +1,4 @@
-"""One plan of a prepared network: the one that the options ask for, placed and checked."""
+"""Chooses the plan of a prepared network that the options ask for. The plan is placed and checked."""
 
 from __future__ import annotations
 
@@ -31,14 +31,17 @@ from buildtool.target.types import Target
 
 @dataclass(frozen=True)
 class Variant:
-    """Graphs that a network may run as, each with its index as in `Choice`.
+    """Graphs that a network may run as, and how they are planned.
 
-    `forms` returns the graphs to plan for one graph. `may_pay` and `pays` decide with quick bounds whether a
-    plan better than the best so far may exist: `may_pay` for any of the graphs, `pays` for one graph. `part`:
-    the share of the remaining work budget that one graph may use while others wait. `lighter` returns the
-    form to try after a form whose plan needs more memory than the best plan of the earlier variants. If
-    `lighter` is None, plans of any size are accepted. `problem` returns the problem to plan for that of a
-    form, and `finish` the plan for its plan.
+    graphs: returns the graphs, each with its index as in `Choice`.
+    forms: returns the graphs to plan for one graph, such as those with views.
+    may_pay, pays: decide with quick bounds whether a plan better than the best so far may exist, for any of
+        the graphs (`may_pay`) or for one graph (`pays`).
+    part: the share of the remaining work budget that one graph may use while other graphs wait.
+    lighter: returns the form to try after a form whose plan needs more memory than the best plan of the
+        earlier variants. If `lighter` is None, plans of any size are accepted.
+    problem: returns the problem to plan in place of a form's problem, for example with other kernels.
+    finish: returns the final plan in place of the plan of that problem.
     """
 
     graphs: Callable[[Prepared], Iterable[tuple[int, Graph]]]
@@ -52,7 +55,7 @@ class Variant:
 
 
 def _passes_may_pay(prepared: Prepared, best: Plan | None) -> bool:
-    """Whether second passes may make a better plan. The function decides it without searching for them."""
+    """Returns whether second passes may make a better plan than `best`, without searching for them."""
     if not prepared.varied or not problem.may_have_passes(prepared):
         return False
     if best is None or not holds(prepared.target.board, best) or prepared.options.objective == Objective.RAM:
@@ -61,7 +64,7 @@ def _passes_may_pay(prepared: Prepared, best: Plan | None) -> bool:
 
 
 def _pass_pays(alone: Prepared, best: Plan | None) -> bool:
-    """Whether a network with some second passes may have a better plan."""
+    """Returns whether a network with some second passes may have a better plan than `best`."""
     if best is None or not holds(alone.target.board, best):
         return True
     if alone.options.objective == Objective.RAM:
@@ -101,22 +104,22 @@ Placed = tuple[Graph, Plan]  # a plan, and the graph in the order of operators t
 
 
 def choose_plan(prepared: Prepared) -> Placed:
-    """The plan that the options ask for. Raises PlanError if there is none within their limits.
+    """Returns the plan that the options ask for, and its graph.
 
-    If a strategy makes only one plan, the plan may be larger than the board's memory. Request `analyze` says
-    by how much, and every other request raises the error of `refuse_unless_fits`.
+    If a strategy makes only one plan, the plan may be larger than the board's memory. Raises PlanError if no
+    plan is within the limits.
     """
     best = choose(prepared)
     return prepared.graph_for(best.index, best.plan), best.plan
 
 
 def choose(prepared: Prepared) -> Choice:
-    """The plan that `choose_plan` returns, with its optimality gap. The session caches the result."""
+    """Returns the plan of `choose_plan`, with its optimality gap. The session caches the result."""
     return cache.choice(prepared, lambda: _choose_within_budget(prepared))
 
 
 def settle(prepared: Prepared) -> Prepared:
-    """The problem with the memory that the chosen plan's firmware leaves for the arena.
+    """Returns the problem with the memory that the chosen plan's firmware leaves for the arena.
 
     If code does not lie in the arena's memory, or if there is no plan, the problem stays as it is.
     """
@@ -129,9 +132,9 @@ def settle(prepared: Prepared) -> Prepared:
 
 
 def front(prepared: Prepared, ram: int | None) -> tuple[tuple[Point, ...], bool]:
-    """The points of the front within `ram` bytes; the first is the plan that objective `ram` asks for.
+    """Returns the points within `ram` bytes, and whether a work budget ended before all of them were placed.
 
-    Also returns whether a work budget ended before all points were placed.
+    The first point is the plan that objective `ram` asks for.
     """
     with prepared.session.budget(PLANNING) as work:
         placed = list(points(prepared, ram))
@@ -144,29 +147,37 @@ def front(prepared: Prepared, ram: int | None) -> tuple[tuple[Point, ...], bool]
     return pareto_front(placed), ended
 
 
-def _that_fits(prepared: Prepared) -> Choice:
-    """The best plan that fits together with its own firmware.
+def _choose_fitting(prepared: Prepared) -> Choice:
+    """Returns the best plan that fits together with its own firmware.
 
-    If code lies in the arena's memory, the memory that it leaves depends on the plan. So the first plan is
-    made for the least code, and the next one for the code of the plan before it, until a plan fits. If no
-    plan fits beside an upper bound of code and variables, the result is the plan with the least memory. It
-    must fit beside a lower bound of code and variables. Linking then shows whether it fits.
+    The firmware's code and variables take memory, too. Without code in the arena's memory, they are estimated
+    for all plans together. If code lies there, the memory that it leaves depends on the plan. So the first
+    plan is made for the least code, and the next one for the code of the plan before it, until a plan fits.
+
+    If no plan fits beside an upper bound of code and variables, a plan is chosen that fits beside a lower
+    bound. Linking then shows whether it really fits. Raises PlanError if there is no such plan.
     """
     try:
         if prepared.bounded and prepared.is_beside_code:
-            return _smaller_until_it_fits(prepared)
+            return _choose_smaller_until_it_fits(prepared)
         return replace(_choose_best(prepared), firmware=prepared.target.board.firmware)
     except PlanError:
         if not prepared.bounded or not prepared.target.board.firmware:
             raise
-        choice = _smallest(prepared) if prepared.is_beside_code else _beside_least_code(prepared)
+        choice = (
+            _choose_smallest(prepared) if prepared.is_beside_code else _choose_beside_least_code(prepared)
+        )
         if choice is None:
             raise
         return choice
 
 
-def _beside_least_code(prepared: Prepared) -> Choice | None:
-    """The choice if the firmware has its least possible size; None if that frees no memory."""
+def _choose_beside_least_code(prepared: Prepared) -> Choice | None:
+    """Returns the best plan if the firmware takes only the least bytes that are possible beside the arena.
+
+    None if that leaves the arena no more memory than the problem already has. Raises PlanError if no plan
+    fits.
+    """
     firmware = prepared.beside(prepared.graph, prepared.target, least=True)
     beside = prepared.target.with_firmware(firmware)
     if available_bytes(beside.board, prepared.state_bytes) <= prepared.available:
@@ -174,8 +185,8 @@ def _beside_least_code(prepared: Prepared) -> Choice | None:
     return replace(_choose_best(replace(prepared, target=beside)), firmware=firmware)
 
 
-def _smallest(prepared: Prepared) -> Choice | None:
-    """The plan with the least memory; None if it does not fit beside its own firmware."""
+def _choose_smallest(prepared: Prepared) -> Choice | None:
+    """Returns the plan with the least memory; None if it does not fit beside its own firmware."""
     options = replace(prepared.options, objective=Objective.RAM)
     smallest = _choose_best(replace(prepared, options=options, bounded=False))
     graph, target = prepared.graph_for(smallest.index, smallest.plan), prepared.target
@@ -185,7 +196,7 @@ def _smallest(prepared: Prepared) -> Choice | None:
     return replace(smallest, firmware=firmware)
 
 
-def _smaller_until_it_fits(prepared: Prepared) -> Choice:
+def _choose_smaller_until_it_fits(prepared: Prepared) -> Choice:
     best = _choose_best(prepared)
     for _ in range(ATTEMPTS):
         graph = prepared.graph_for(best.index, best.plan)
@@ -195,18 +206,21 @@ def _smaller_until_it_fits(prepared: Prepared) -> Choice:
             break
         smaller = _choose_best(replace(prepared, target=beside))
         if smaller.plan.arena_bytes >= best.plan.arena_bytes:
-            break  # a strategy that makes one plan
+            break  # the strategy makes only one plan
         best = smaller
     return best
 
 
 def _choose_within_budget(prepared: Prepared) -> Choice:
-    """The choice within one work budget, and whether the budget ended before everything was tried."""
+    """Returns the choice that one work budget allows.
+
+    The choice says whether the budget ended before everything was tried.
+    """
     with prepared.session.budget(PLANNING) as work:
         try:
-            best = _that_fits(prepared)
+            best = _choose_fitting(prepared)
         except PlanError as error:
-            error.hints = tried(prepared, error, _that_fits)
+            error.hints = tried(prepared, error, _choose_fitting)
             if work.ended:
                 error.text += " (the budget for placing plans ended: it is not proven to be the smallest)"
             raise
@@ -214,7 +228,10 @@ def _choose_within_budget(prepared: Prepared) -> Choice:
 
 
 def _choose_best(prepared: Prepared) -> Choice:
-    """The best plan of the variants that the budget allows to try; among equal plans, the first one."""
+    """Returns the best plan of the variants that the budget allows to try; among equal plans the first one.
+
+    Raises PlanError if no variant has a plan within the limits.
+    """
     work = prepared.session.work
     prepared.session.tell(f"planning, strategy {prepared.options.strategy}")
     choices: list[Choice] = []
@@ -243,7 +260,11 @@ def _plans_of(
     before: Plan | None,
     refused: list[tuple[Variant, PlanError]],
 ) -> Iterator[Choice]:
-    """The plans of one graph of a variant, one per form. `before`: the best plan of the earlier variants."""
+    """Yields the plans of one graph of a variant, one per form.
+
+    `index`: the graph's index, as in `Choice`. `before`: the best plan of the earlier variants. Errors of
+    forms without a plan are appended to `refused`.
+    """
     board = alone.target.board
     # the limit for light plans: the memory of an earlier plan that fits, else the board's memory
     most = before.arena_bytes if before is not None and holds(board, before) else math.inf
@@ -269,20 +290,21 @@ def _best(choices: Sequence[Choice], prepared: Prepared) -> Plan | None:
 
 
 def _merit(plan: Plan, prepared: Prepared) -> tuple[float, ...]:
-    """A sort key: plans that do not fit the board come last, then the objective decides."""
+    """Returns a sort key: plans that do not fit the board come last, then the objective decides."""
     return excess_bytes(prepared.target.board, plan), *merit(plan, prepared.options.objective)
 
 
 def _suggested_bytes(error: PlanError) -> float:
-    """The smallest arena that an error's hints suggest; infinite if they suggest none."""
+    """Returns the smallest arena in bytes that an error's hints suggest; infinite if they suggest none."""
     values = (value for hint in error.hints for option, value in hint.settings if option == "ram")
     return min((value for value in values if isinstance(value, int)), default=math.inf)
 
 
 def nearest(prepared: Prepared) -> Placed:
-    """The plan that the options ask for, or the smallest plan if no plan is within the memory limit.
+    """Returns the plan that the options ask for. If no plan is within their limits, returns the smallest one.
 
-    The board may have too little memory for the smallest plan.
+    Then the limit on memory and the board's memory do not count, so the board may have too little memory for
+    the plan. Raises the first PlanError if there is no such plan either.
     """
     try:
         return choose_plan(prepared)
@@ -302,9 +324,9 @@ def make_plan(
     *,
     every_kind: bool = False,
 ) -> Plan:
-    """The plan of a graph, with its operators in the given order.
+    """Returns the plan of a graph, with its operators in the given order.
 
-    `every_kind`: the planner chooses second passes and views, and ignores those of the graph.
+    `every_kind`: whether the planner chooses second passes and views. If so, it ignores those of the graph.
     """
     alone = without_views(without_second_passes(graph)) if every_kind else graph
     limited = limit_cost(options, target)

@@ -1,7 +1,7 @@
 """The points of a prepared network's Pareto front of memory and work, as placed plans.
 
-`choose.front` returns them together with the plan with the least memory, whose arena may lie between the live
-bytes of the first point and its arena.
+The arena of a placed point may be larger than the bytes that are live in it. So another plan may have a
+smaller arena than all points. `choose.front` therefore adds the plan that objective `ram` chooses.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Point:
-    """A placed plan, the graph that it is for, and the bytes that are live in its fullest region."""
+    """A placed plan, the graph that it is for, and the bytes that are live in the plan's fullest region."""
 
     live_bytes: int
     plan: Plan
@@ -45,11 +45,15 @@ def points(
     filled: bool = False,
     smallest: bool = False,
 ) -> tuple[Point, ...]:
-    """The plans within the options' limits and `ram` bytes, least memory first.
+    """Returns the plans within the options' limits and `ram` bytes, least memory first.
 
-    Each does less work than the one before it. `below`: plans that cost at least this may be left out.
-    `filled`: the buffers of constants may be as large as `ram` allows. `smallest`: the caller needs only the
-    first plan. After the work budget ends, plans are placed only until one is within the limits.
+    Each does less work than the one before it.
+
+    below: plans that cost at least this may be left out.
+    filled: whether the buffers of constants may be as large as `ram` allows.
+    smallest: whether the caller needs only the first plan.
+
+    After the work budget ends, plans are placed only until one is within the limits.
     """
     allowed = prepared.limits(ram)
     placing = _Placing(allowed, below, ram if filled else None, smallest)
@@ -67,12 +71,12 @@ def points(
 
 
 def pareto_front(every_point: Iterable[Point]) -> tuple[Point, ...]:
-    """The points on the Pareto front of memory and work, least memory first."""
+    """Returns the points on the Pareto front of memory and work, least memory first."""
     return tuple(distinct.undominated(every_point, lambda p: (p.plan.arena_bytes, p.plan.macs, p.plan.cost)))
 
 
 def point_of(plan: Plan, graph: Graph, prepared: Prepared) -> Point:
-    """The point of a placed plan."""
+    """Returns the point of a placed plan."""
     from buildtool.plan.summary.summary import peak
 
     fullest = peak(plan, graph, session=prepared.session)
@@ -83,8 +87,10 @@ def point_of(plan: Plan, graph: Graph, prepared: Prepared) -> Point:
 class _Placing:
     """The settings and the state of `points` while it places plans.
 
-    `room`: bytes that buffers of constants may fill (None: as few as possible). `least`: bytes of the
-    smallest arena so far, over the points within the limits `allowed`.
+    allowed: the limits.
+    below, smallest: as in `points`.
+    room: bytes that buffers of constants may fill; None: as few as possible.
+    least: bytes of the smallest arena so far, over the plans within the limits.
     """
 
     allowed: Limits
@@ -99,13 +105,14 @@ class _Placing:
             self.least = min(self.least, plan.arena_bytes)
 
     def leaves_out(self, work: Work) -> bool:
-        """Whether placing stops: the work budget has ended, and one point is within the limits."""
+        """Returns whether placing stops: the work budget has ended, and one plan is within the limits."""
         return not math.isinf(self.least) and not work.goes_on()
 
     def place(self, bare: Plan, alone: Prepared, live: int | None = None) -> Iterator[Point]:
-        """Yields the plan with its constants, unless only the smallest plan matters and this one is larger.
+        """Yields the point of plan `bare` with its constants.
 
-        Uses at most half of the remaining work budget.
+        Yields nothing if only the smallest plan matters and this one is larger. Uses at most half of the
+        remaining work budget. `live`: the live bytes without constants, if known.
         """
         if self.smallest and least_arena(bare, alone) > self.least:
             return
@@ -116,18 +123,21 @@ class _Placing:
 
 
 def _point_with_constants(plan: Plan, bare: Plan, alone: Prepared, live: int | None) -> Point:
-    """The point of a plan with its constants. `live`: the live bytes without constants, if known."""
+    """Returns the point of `plan`, which is the plan `bare` with its constants.
+
+    `live`: the live bytes without constants, if known.
+    """
     if live is not None and plan is bare:
         return Point(live, plan, alone.graph)
     return point_of(plan, alone.graph, alone)
 
 
 def _place_one_order(alone: Prepared, placing: _Placing, earlier: Sequence[Point] = ()) -> list[Point]:
-    """The placed points of one order: the plan of whole operators, and the points of the search's front.
+    """Returns the placed points of one graph: the plan of whole operators, and the points of its front.
 
-    A point is not placed if its calls and loads alone cost as much as the limit, or if an `earlier` plan
-    beats it. The plan of whole operators is placed last if only the smallest plan matters and a point of the
-    front may be smaller.
+    A point is not placed if its calls and loads alone cost at least `placing.below`, or if a plan in
+    `earlier` is as good in memory and work. The plan of whole operators is placed last if only the smallest
+    plan matters and a point of the front may be smaller.
     """
     streams = alone.options.strategy == Strategy.BEST and not tensors_written_in_place(alone.graph)
     whole: Plan | None = None
@@ -145,7 +155,7 @@ def _place_one_order(alone: Prepared, placing: _Placing, earlier: Sequence[Point
 
 
 def _place_streamed(alone: Prepared, placing: _Placing, earlier: Sequence[Point]) -> Iterator[Point]:
-    """The points of the search's front, see `_place_one_order`."""
+    """Yields the placed points of a graph's front (see `_place_one_order`)."""
     from buildtool.plan.search.paths import Search
 
     session, front = alone.session, search_front(alone)
@@ -157,7 +167,7 @@ def _place_streamed(alone: Prepared, placing: _Placing, earlier: Sequence[Point]
         ways = front.cheaper(front.fitting(math.inf), search, lambda: placing.below - constants)
         indices = (last - place for place, _ in enumerate(ways))
     is_quick = placing.smallest and loads(alone.target.board)
-    quick = _place_at_once(front, alone, placing, earlier) if is_quick else []
+    quick = _place_quickly(front, alone, placing, earlier) if is_quick else []
     for index in indices:
         if _is_beaten(front.points[index], earlier):
             continue
@@ -178,11 +188,11 @@ def _place_streamed(alone: Prepared, placing: _Placing, earlier: Sequence[Point]
             yield from placing.place(plan, alone)
 
 
-def _place_at_once(front: Front, alone: Prepared, placing: _Placing, earlier: Sequence[Point]) -> list[Point]:
-    """Points whose constants are placed by one quick attempt, within most of the remaining work budget.
+def _place_quickly(front: Front, alone: Prepared, placing: _Placing, earlier: Sequence[Point]) -> list[Point]:
+    """Returns points whose constants are placed in one quick attempt each.
 
-    They show which points may be the smallest. If the budget ends before these are placed with more effort,
-    the quick ones are the result.
+    All attempts together use most of the remaining work budget. They show which points may be the smallest.
+    If the budget ends before these points are placed with more effort, the points here are the result.
     """
     work, results = alone.session.work, list[Point]()
     with work.share(0.75, first=True):
@@ -200,14 +210,14 @@ def _place_at_once(front: Front, alone: Prepared, placing: _Placing, earlier: Se
 
 
 def _is_beaten(point: SearchPoint, earlier: Iterable[Point]) -> bool:
-    """Whether an earlier plan needs at most as much memory as a point, and does at most as much work."""
+    """Returns whether an earlier plan needs no more memory and does no more work than a point."""
     return any(one.plan.arena_bytes <= point.live_bytes and one.plan.macs <= point.work for one in earlier)
 
 
 def _place_second_passes(prepared: Prepared, placing: _Placing, earlier: Sequence[Point]) -> Iterator[Point]:
-    """Yields the points of networks with second passes, least memory first.
+    """Yields the placed points of networks with second passes (recomputation), least memory first.
 
-    Points that an earlier point beats are left out.
+    Points that a point in `earlier` beats in memory and work are left out.
     """
     fronts = [search_front(prepared.of(graph)) for graph in prepared.with_second_passes]
     order = sorted(
@@ -228,7 +238,7 @@ def _place_second_passes(prepared: Prepared, placing: _Placing, earlier: Sequenc
 
 
 def _cheapest(alone: Prepared, allowed: Limits) -> Iterator[Point]:
-    """Yields the plan with the least cost for one order of the operators, if it is within the limits."""
+    """Yields the plan with the least cost for one graph, if it is within the limits."""
     from buildtool.plan.choose.selection import plan_within
 
     if alone.options.strategy != Strategy.BEST or tensors_written_in_place(alone.graph):
@@ -241,7 +251,7 @@ def _cheapest(alone: Prepared, allowed: Limits) -> Iterator[Point]:
 
 
 def least_cost(alone: Prepared) -> float:
-    """A lower bound of the cost of all plans for one order; 0 if only a search could find a better bound."""
+    """Returns a lower bound of the cost of all plans for one graph; 0 if finding a bound needs a search."""
     from buildtool.target.costs import COST_UNITS
 
     tables = search_front(alone).space.cost_tables
@@ -251,7 +261,7 @@ def least_cost(alone: Prepared) -> float:
 
 
 def layerwise(alone: Prepared) -> Plan:
-    """The plan of whole operators, without the buffers of constants.
+    """Returns the plan of whole operators, without the buffers of constants.
 
     Tensors move between operators if the objective or the memory limit requires it.
     """
@@ -270,7 +280,7 @@ def layerwise(alone: Prepared) -> Plan:
 
 
 def search_front(alone: Prepared) -> Front:
-    """The front of live bytes and work that the search finds for the problem of one graph."""
+    """Returns the front of live bytes and work that the search finds for the problem of one graph."""
     from buildtool.plan.search.front import front
 
     result = front(alone.graph, alone.target, problem.settings(alone), alone.session)
@@ -278,7 +288,7 @@ def search_front(alone: Prepared) -> Front:
 
 
 def front_factor(prepared: Prepared) -> float:
-    """Returns the optimality gap of the points, as a factor. It is 1 if no budget ended the search."""
+    """Returns the optimality gap of the fronts of all graphs, as a factor; 1 if no budget ended a search."""
     if prepared.options.strategy != Strategy.BEST:
         return 1.0
     graphs = (graph for graph in prepared.every_graph if not tensors_written_in_place(graph))

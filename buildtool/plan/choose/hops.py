@@ -1,4 +1,10 @@
-"""The networks of hops of a network on a moving window, from the least work to the least memory."""
+"""Networks that run on a moving window: each invoke computes only what is new since the one before it.
+
+The window is the network's input, and moves by some rows from invoke to invoke. Such a move is a hop. The
+network of a hop keeps rows of some tensors as states between invokes, and computes the others again. Which
+rows are kept is a choice between work and memory. This module makes the networks for several choices, from
+the least work to the least memory.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +26,14 @@ MOST_TRIED = 12  # choices of what is kept that are planned
 
 @dataclass(frozen=True)
 class Hopping:
-    """A network of hops: `graph`, and the network on the whole `window` from which it was made.
+    """The network of one hop: it computes what is new when the moving window has moved by a hop.
 
-    `needs`: the rows that a hop computes and keeps. `origins`: the rows of the window's tensors that the
-    tensors of `graph` hold, by name. `in_columns`: as in `Hop`. `asked`: the options of the request.
+    graph: this network.
+    window: the network on the whole window, from which `graph` was made.
+    needs: the rows that a hop computes and keeps.
+    origins: name of a tensor of `graph` -> the rows of the window's tensors that it holds.
+    in_columns: whether some images have moments (rows of the window) as columns, see `Hop`.
+    asked: the options of the request.
     """
 
     graph: Graph
@@ -35,21 +45,21 @@ class Hopping:
 
     @property
     def hop(self) -> Hop:
-        """What is kept, as a plan records it."""
+        """Returns what is kept between invokes, as a plan records it."""
         return replace(self.needs.hop, in_columns=self.in_columns)
 
     @property
     def analysis(self) -> Analysis:
-        """What moves with the window."""
+        """Returns how the rows of the window's tensors move with the window."""
         return self.needs.analysis
 
 
 def list_hoppings(window: Graph, rows: int) -> list[Hopping]:
-    """The networks of hops of `rows` rows, from the least work to the least memory.
+    """Returns networks for a window that moves by `rows` rows, from the least work to the least memory.
 
-    They are made for at most MOST_TRIED choices of what is kept, each with moments as rows, and as columns
-    where that is another network. Raises UsageError for a hop that the network cannot have, and
-    UnsupportedError for a network that cannot run on a moving window.
+    There are at most MOST_TRIED choices of what is kept. Each gives a network with moments in time as rows,
+    and one with moments as columns if that is another network. Raises UsageError for a hop that the network
+    cannot have, and UnsupportedError for a network that cannot run on a moving window.
     """
     found = []
     for needs in _pick(choices(analyse(window, rows)), MOST_TRIED):
@@ -59,15 +69,19 @@ def list_hoppings(window: Graph, rows: int) -> list[Hopping]:
 
 
 def hopping_that_keeps_all(window: Graph, rows: int) -> Hopping:
-    """The network of hops with the least work. Raises what `list_hoppings` raises."""
+    """Returns the network of hops with the least work: it keeps all that later hops need.
+
+    Raises the same errors as `list_hoppings`.
+    """
     return _make(window, keep_all(analyse(window, rows)), in_columns=False)
 
 
 def _pick(found: Sequence[Needs], most: int) -> list[Needs]:
-    """At most `most` choices, the two ends among them.
+    """Returns at most `most` of these choices, always with the first and the last one.
 
-    That choice is left out first whose neighbours are nearest: where a limit allows it, but not the one
-    before, the next one stands in for it.
+    `found`: choices from the least work to the least memory. The choices that are left out are those without
+    which least of the front is lost (see `_loss`): if a limit would allow such a choice, the next one is used
+    instead, and is nearly as good.
     """
     picked = list(found)
     while len(picked) > most:
@@ -76,13 +90,20 @@ def _pick(found: Sequence[Needs], most: int) -> list[Needs]:
 
 
 def _loss(before: Needs, needs: Needs, after: Needs) -> float:
-    """The area under the front that is lost without a choice, in logarithms of work and memory."""
+    """Returns how much worse a front is without one of its choices (`needs`).
+
+    This is an area: the logarithm of the ratio in memory of the choice `before` to this one, times that of
+    the ratio in work of the choice `after` to this one.
+    """
     memory = math.log((before.state_bytes + 1) / (needs.state_bytes + 1))
     return memory * math.log((after.work + 1) / (needs.work + 1))
 
 
 def hopping_as(window: Graph, hop: Hop) -> Hopping:
-    """The network of hops of a plan. Raises PlanError if this network cannot have it."""
+    """Returns the network of hops that a plan is for.
+
+    `hop`: what the plan keeps. Raises PlanError if `window` cannot have that network.
+    """
     try:
         needs = needs_of(analyse(window, hop.rows), hop) if hop.rows > 0 else None
     except BuildtoolError as error:

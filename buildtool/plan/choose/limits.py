@@ -1,4 +1,4 @@
-"""The limits on a plan, and the settings that would allow a plan beyond them."""
+"""The limits on a plan, and the settings that would allow a plan that exceeds them."""
 
 from __future__ import annotations
 
@@ -27,9 +27,11 @@ def merit(plan: Plan, objective: str) -> tuple[float, float]:
 class Limits:
     """Upper limits for a plan, and the objective.
 
-    `ram`: bytes of the arena, or infinite. `f`: the work, as a multiple of the network's own. `cost`: the
-    cost in the target's unit. `objective`: what to minimise, "cost" or "ram". `in_ms`: how many milliseconds
-    a cost of 1 takes, if the limit on cost was given in milliseconds.
+    ram: bytes of the arena, or infinite.
+    f: the work, as a multiple of the network's own; None: no limit.
+    cost: the cost in the target's unit; None: no limit.
+    objective: what to minimise, "cost" or "ram".
+    in_ms: how many milliseconds a cost of 1 takes; None unless the limit on cost was given in milliseconds.
     """
 
     ram: float
@@ -40,33 +42,36 @@ class Limits:
 
     @classmethod
     def of(cls, options: PlanOptions, target: Target, ram: float | None = None) -> Limits:
-        """The limits of `options` on work and cost, with `ram` bytes for the arena (None: no limit)."""
+        """Returns the limits of `options` on work and cost, and `ram` bytes for the arena.
+
+        If `ram` is None, the arena has no limit.
+        """
         in_ms = None if options.max_ms is None else target.cost_ms
         most = math.inf if ram is None else ram
         return cls(most, options.max_f, options.max_cost, options.objective, in_ms)
 
     def allow(self, plan: Plan) -> bool:
-        """Whether a plan is within all limits."""
+        """Returns whether a plan is within all limits."""
         return plan.arena_bytes <= self.ram and self.allow_work(plan)
 
     def allow_work(self, plan: Plan) -> bool:
-        """Whether a plan is within the limits on work and cost."""
+        """Returns whether a plan is within the limits on work and cost."""
         return self.allow_f(plan.f) and self.allow_cost(plan.cost)
 
     def allow_f(self, f: float) -> bool:
-        """Whether this work, as a multiple of the network's own, is within its limit."""
+        """Returns whether this work, as a multiple of the network's own, is within its limit."""
         return self.f is None or f <= self.f + F_SLACK
 
     def allow_cost(self, cost: float) -> bool:
-        """Whether a cost is within its limit."""
+        """Returns whether a cost is within its limit."""
         return self.cost is None or cost <= self.cost
 
     def best(self, plans: Iterable[Plan]) -> Plan | None:
-        """The best of the plans that are within all limits; None if no plan is."""
+        """Returns the best of the plans that are within all limits; None if no plan is."""
         return min(filter(self.allow, plans), key=lambda plan: merit(plan, self.objective), default=None)
 
     def first_missed(self, plan: Plan) -> str:
-        """The first option of ram, max_f and max_cost whose limit a plan exceeds; "" if it exceeds none."""
+        """Returns the first of ram, max_f and max_cost whose limit a plan exceeds; "" if it exceeds none."""
         if plan.arena_bytes > self.ram:
             return "ram"
         if not self.allow_f(plan.f):
@@ -74,7 +79,7 @@ class Limits:
         return "" if self.allow_cost(plan.cost) else "max_cost"
 
     def wider(self, plan: Plan, **others: Value) -> Hint:
-        """A hint with limits that are high enough for a plan, and with the settings `others`."""
+        """Returns a hint with limits that are high enough for a plan, and with the settings `others`."""
         settings = dict(others)
         if plan.arena_bytes > self.ram:
             settings["ram"] = plan.arena_bytes
@@ -86,9 +91,9 @@ class Limits:
         return suggest(f"{plan.arena_bytes:,} bytes, F {plan.f:.3f} times the work, {cost}", **settings)
 
     def cost_setting(self, cost: float) -> dict[str, Value]:
-        """The setting of max_cost, rounded up, that allows a cost.
+        """Returns the setting of max_cost, rounded up, that allows a cost.
 
-        It is a setting of max_ms if the limit was given in milliseconds.
+        If the limit was given in milliseconds, it is a setting of max_ms.
         """
         if self.in_ms is None:
             return {"max_cost": math.ceil(cost)}
@@ -99,7 +104,7 @@ class Limits:
 
 
 def cost_limit(options: PlanOptions, target: Target) -> float | None:
-    """The upper limit for a plan's cost on the target; None: there is no limit.
+    """Returns the upper limit for a plan's cost on the target; None: there is no limit.
 
     Raises UsageError for a limit in milliseconds if costs cannot be converted to a time.
     """
@@ -122,7 +127,7 @@ def cost_limit(options: PlanOptions, target: Target) -> float | None:
 
 
 def limit_cost(options: PlanOptions, target: Target) -> PlanOptions:
-    """The options with the limit in milliseconds converted to a limit on the cost.
+    """Returns the options with the limit in milliseconds converted to a limit on the cost.
 
     Raises UsageError if there is such a limit, but costs cannot be converted to a time.
     """
@@ -130,22 +135,25 @@ def limit_cost(options: PlanOptions, target: Target) -> PlanOptions:
 
 
 def estimate_ms(cost: float, target: Target) -> float | None:
-    """A cost in milliseconds at the board's clock; None if costs are not times, or the clock is unknown."""
+    """Returns a cost in milliseconds at the board's clock.
+
+    None if costs are not times, or if the clock is not known.
+    """
     return None if target.cost_ms is None else cost * target.cost_ms
 
 
 def format_ms(milliseconds: float) -> str:
-    """A time in milliseconds with four digits, or all digits before the point: 601.0 ms, 12,730 ms."""
+    """Returns a time in milliseconds as text, with at least four digits: 601.0 ms, 12,730 ms."""
     return f"{milliseconds:,.0f} ms" if milliseconds >= 1000 else f"{milliseconds:.4g} ms"
 
 
 def format_price(plan: Plan, target: Target) -> str:
-    """What a plan costs, in a few words for a hint."""
+    """Returns what a plan costs, in a few words for a hint."""
     ms = estimate_ms(plan.cost, target)
     return f"F {plan.f:.3f} times the work{'' if ms is None else f', about {format_ms(ms)}'}"
 
 
 def format_cost(cost: float, target: Target) -> str:
-    """A cost with its unit, and with the milliseconds if they are known."""
+    """Returns a cost with its unit, and with the milliseconds if they are known."""
     text, milliseconds = f"{cost:,.0f} {target.cost_unit}", estimate_ms(cost, target)
     return text if milliseconds is None else f"{text} ({format_ms(milliseconds)})"

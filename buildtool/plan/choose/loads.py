@@ -1,4 +1,4 @@
-"""Plans for boards whose weights are not read in place: loaded constants take arena memory as well."""
+"""Plans for boards that do not read weights in place: constants are loaded, and take arena memory as well."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ BETWEEN = 8  # the parts into which the range between lower bound and first resu
 
 
 def least_loading_cost(graph: Graph, target: Target) -> float:
-    """Returns the least cost of loading all constants into the arena."""
+    """Returns the least cost of loading all constants of a network once.
+
+    Each operator's constants are loaded at once or in slices, whichever costs less.
+    """
     from buildtool.plan.assemble.arrivals import Constants, constants
     from buildtool.plan.place.arena import round_up
     from buildtool.plan.schedule.costs import CostModel
@@ -34,7 +37,7 @@ def least_loading_cost(graph: Graph, target: Target) -> float:
 
     def least(op: int, block: Constants) -> float:
         evenly = (-(-block.channels // slices) for slices in range(2, block.channels + 1))
-        widths = {0} | {round_up(width, block.step) for width in evenly}  # 0: all at once
+        widths = {0} | {round_up(width, block.step) for width in evenly}  # 0: all channels at once
         return min(model.loading(Load(op, 0, block.size, width, 1)) for width in widths)
 
     return sum(least(op, block) for op, block in constants(graph, kernels).items())
@@ -46,15 +49,16 @@ def least_arena(bare: Plan, prepared: Prepared) -> int:
 
 
 def with_loads_at_once(bare: Plan, prepared: Prepared) -> Plan:
-    """The plan `bare` with buffers for its constants, placed in one attempt to find a small arena."""
+    """Returns the plan `bare` with buffers for its constants, placed in one attempt to find a small arena."""
     loading = _loading(bare, prepared, narrow=False)
     return loading.plan(loading.least, 0, attempts=1)
 
 
 def with_loads(bare: Plan, prepared: Prepared, room: float | None) -> Plan:
-    """The plan `bare` with buffers for its constants, within `room` bytes if possible.
+    """Returns the plan `bare` with buffers for its constants, within `room` bytes if possible.
 
-    If `room` is None, the arena is the smallest one that is found. If nothing is loaded, it returns `bare`.
+    If `room` is None, the arena is the smallest one that is found. If the board loads nothing, the result is
+    `bare`.
     """
     if not loads(prepared.target.board):
         return bare
@@ -71,16 +75,17 @@ def with_loads(bare: Plan, prepared: Prepared, room: float | None) -> Plan:
 
 
 def _are_narrower(loading: Loading) -> bool:
-    """Whether any slices may be narrower than usual."""
+    """Returns whether any slices of constants may be narrower than usual."""
     return any(0 < block.step < min(block.usual, block.channels) for block in loading.constants.values())
 
 
 def _smallest(loading: Loading, prepared: Prepared) -> Plan:
     """Returns the plan in the smallest arena that is found.
 
-    No arena is smaller than `Loading.least`, so that is the first goal. The goal decides which constants are
-    loaded in slices. If the result is larger than the goal, goals between the two are tried, the largest one
-    first, since it takes the least work. Then the goal falls in small steps as long as the arena shrinks.
+    No arena is smaller than `Loading.least`, so that is the first goal in bytes. The goal decides which
+    constants are loaded in slices. If the result is larger than the goal, goals between the two are tried,
+    the largest one first, since it takes the least work. Then the goal falls in small steps as long as the
+    arena shrinks.
     """
     alignment, work = prepared.target.board.alignment, prepared.session.work
     best = _load_within(loading, prepared, loading.least)
@@ -112,7 +117,10 @@ def _loading(bare: Plan, prepared: Prepared, narrow: bool = True) -> Loading:
 
 
 def _load_within(loading: Loading, prepared: Prepared, goal: float, enough: float = 0) -> Plan:
-    """The plan within `goal` bytes if possible. Tensors move only if the arena is larger than `enough`."""
+    """Returns the plan with its constants, within `goal` bytes if possible.
+
+    Tensors move only if the arena is larger than `enough`.
+    """
     plan = loading.plan(goal, enough)
     is_too_costly = not prepared.limits(None).allow_cost(plan.cost)
     return loading.plan(goal, math.inf) if plan.moves and is_too_costly else plan

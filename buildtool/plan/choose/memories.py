@@ -24,7 +24,7 @@ _UNITS = 1024  # parts of a cycle: prices are whole numbers, so that sums are ex
 
 
 def waits(board: Board) -> tuple[float, ...]:
-    """Returns for each of the arena's memories the cycles that an access waits per byte; 0 where unknown."""
+    """Returns for each of the arena's memories the cycles that an access waits per byte; 0 if not known."""
     memories = [board.memory(name) for name in board.holders]
     return tuple(streamed_cycles_per_byte(memory.speed, board.cache_of(memory)) for memory in memories)
 
@@ -36,7 +36,10 @@ def caches(board: Board) -> tuple[int, ...]:
 
 
 def waiting(plan: Plan, graph: Graph, target: Target, session: Session) -> float:
-    """The cycles that a plan's reads and writes wait for memory, estimated as in `traffic`."""
+    """Returns the cycles that a plan's reads and writes wait for memory.
+
+    They are estimated as in `assemble.memories`.
+    """
     from buildtool.plan.assemble.memories import count_touched_bytes
 
     touched = count_touched_bytes(plan, graph, target, caches(target.board), session)
@@ -44,10 +47,11 @@ def waiting(plan: Plan, graph: Graph, target: Target, session: Session) -> float
 
 
 def spread(prepared: Prepared, planner: Callable[[Prepared], Plan]) -> Plan:
-    """Returns the planner's plan over both memories of the board's arena.
+    """Returns the planner's plan, divided over both memories of the board's arena.
 
-    The planner may first use all bytes of both memories, then fewer if its plan cannot be divided. If none
-    of its plans can be divided, the result is the last and smallest one. Raises PlanError if there is none.
+    `planner`: makes a plan for one memory as large as both. At first it may use all bytes of both memories,
+    then fewer if its plan cannot be divided. If none of its plans can be divided, the result is the last and
+    smallest one. Raises PlanError if the planner finds no plan.
     """
     capacities, options = rooms(prepared.target.board, prepared.state_bytes), prepared.options
     divided: list[Plan] = []
@@ -83,9 +87,11 @@ def spread(prepared: Prepared, planner: Callable[[Prepared], Plan]) -> Plan:
 def _in_the_better(
     prepared: Prepared, planner: Callable[[Prepared], Plan], divided: Sequence[Plan]
 ) -> list[Plan]:
-    """The planner's plan for the size of the faster memory, divided over the memories.
+    """Returns the planner's plan for an arena of the size of the faster memory, divided over both memories.
 
-    Its calls may cost more, but it may save more cycles of waiting.
+    The plan's calls may cost more than those of a larger plan, but it may save more cycles of waiting for
+    memory. The list is empty if this cannot help, or if there is no such plan. `divided`: the plans found so
+    far.
     """
     speeds, options = waits(prepared.target.board), prepared.options
     better = rooms(prepared.target.board, prepared.state_bytes)[speeds.index(min(speeds))]
@@ -100,7 +106,7 @@ def _in_the_better(
 
 
 def _divide(plan: Plan, prepared: Prepared) -> list[Plan]:
-    """The plan over both memories, and the plan in each memory that has room for all of it.
+    """Returns the plan over both memories, and in each memory that has room for all of it.
 
     Plans beyond the limits are left out.
     """

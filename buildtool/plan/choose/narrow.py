@@ -1,4 +1,8 @@
-"""Constants in the narrowest slices, where these need less memory than slices of the usual width."""
+"""Plans with constants in the narrowest slices, where these need less memory than slices of usual width.
+
+On boards that load weights into the arena, an operator's constants may be loaded in slices of its output
+channels (see `assemble.loads`).
+"""
 
 from __future__ import annotations
 
@@ -14,12 +18,15 @@ from buildtool.target.choice import loads
 
 
 def narrow(alone: Prepared) -> Prepared:
-    """The problem whose plans are searched with the narrowest slices."""
+    """Returns the problem whose plans are searched with the narrowest slices."""
     return replace(alone, narrow=True)
 
 
 def may_pay(prepared: Prepared, best: Plan | None) -> bool:
-    """Whether a search with the narrowest slices may find a plan better than `best` (None: there is none)."""
+    """Returns whether a search with the narrowest slices may find a better plan than `best`.
+
+    `best` is None if there is no plan yet.
+    """
     options, target = prepared.options, prepared.target
     if options.strategy != Strategy.BEST or not loads(target.board):
         return False
@@ -27,7 +34,7 @@ def may_pay(prepared: Prepared, best: Plan | None) -> bool:
 
 
 def pays(alone: Prepared, best: Plan | None) -> bool:
-    """Whether a graph has a plan in narrow slices whose live bytes are fewer than the arena of `best`."""
+    """Returns whether a graph has a plan in narrow slices with fewer live bytes than the arena of `best`."""
     if tensors_written_in_place(alone.graph) or settings(alone) == settings(narrow(alone)):
         return False
     if best is None or not holds(alone.target.board, best):

@@ -34,7 +34,10 @@ ATTEMPTS = 8  # attempts to keep a limit together with the constants, each with 
 
 
 def plan_of(alone: Prepared) -> Plan:
-    """The plan for the problem of one graph. It is checked if the board has room for it."""
+    """Returns the plan for the problem of one graph. It is checked if the board has room for it.
+
+    Raises PlanError if no plan is within the limits.
+    """
     # Where parts are written in place, a tensor has several producers; regions do not support that.
     strategy = Strategy.LAYERWISE if tensors_written_in_place(alone.graph) else alone.options.strategy
     planner = _PLANNERS[strategy]
@@ -54,7 +57,10 @@ def plan_of(alone: Prepared) -> Plan:
 
 
 def factor_of(alone: Prepared) -> float:
-    """Returns the optimality gap of this problem's latest plan in cost or memory, see `search_factor`."""
+    """Returns the optimality gap, in cost or memory, of the plan that `plan_of` made last for this problem.
+
+    See `selection.search_factor`.
+    """
     if alone.options.strategy != Strategy.BEST or tensors_written_in_place(alone.graph):
         return 1.0
     from buildtool.plan.choose.selection import search_factor
@@ -72,7 +78,11 @@ def _best(alone: Prepared) -> Plan:
 
 
 def _msf_cnn(alone: Prepared) -> Plan:
-    """The plan that solves msf-CNN's second problem if the options limit memory, or else its first."""
+    """Returns the plan of msf-CNN's strategy within the limits. Raises PlanError if there is none.
+
+    If the options limit memory, it is the plan with the least work (msf-CNN's second problem), otherwise the
+    plan with the smallest arena (its first problem).
+    """
     from buildtool.plan.baselines.msf import plans
 
     options, limits = alone.options, replace(alone.limits(alone.options.ram), cost=None)
@@ -97,7 +107,10 @@ def _msf_cnn(alone: Prepared) -> Plan:
 
 
 def _xcore_strips(alone: Prepared) -> Plan:
-    """The plan that runs the given segments in strips, or the best segments that are found."""
+    """Returns the plan that runs the given segments of operators in strips, or the best segments found.
+
+    Raises PlanError if no segments keep the limits.
+    """
     from buildtool.plan.baselines.strips import parse_segments, plan_strips, plans
 
     options = alone.options
@@ -126,7 +139,7 @@ def _xcore_strips(alone: Prepared) -> Plan:
 
 
 def _every_plan(alone: Prepared, plans: Callable[..., tuple[Plan, ...]]) -> tuple[Plan, ...]:
-    """Returns all plans of a strategy. The session caches them for requests with other limits."""
+    """Returns all plans that `plans` makes. The session caches them for requests with other limits."""
     graph, target, options, session = alone.graph, alone.target, alone.options, alone.session
     modes = options.in_place, options.image
     key = (topology_digest(graph), planning_digest(target), *modes)
@@ -136,7 +149,7 @@ def _every_plan(alone: Prepared, plans: Callable[..., tuple[Plan, ...]]) -> tupl
 def _first_kept(plans: Sequence[Plan], limits: Limits) -> Plan | None:
     """Returns the plan with the least work within the limits; None if no plan is within them.
 
-    Without a limit on memory, the plan has the smallest arena instead.
+    Without a limit on memory, it is the plan with the smallest arena instead.
     """
     least_work = not math.isinf(limits.ram)
     return min(
@@ -155,7 +168,7 @@ _PLANNERS: dict[Strategy, Callable[[Prepared], Plan]] = {
 
 
 def _keep_limits(plan: Plan, alone: Prepared) -> None:
-    """Raises PlanError if a plan exceeds a limit of the options. Its strategy makes no other plan."""
+    """Raises PlanError if a plan exceeds a limit of the options, and its strategy makes no other plan."""
     options = alone.options
     limits = alone.limits(options.ram)
     missed = limits.first_missed(plan)
@@ -185,7 +198,7 @@ def _keep_limits(plan: Plan, alone: Prepared) -> None:
 
 
 def _with_constants(bare: Plan, alone: Prepared) -> Plan:
-    """A plan with its constants in the arena.
+    """Returns the plan `bare` with its constants in the arena.
 
     With objective "ram" the arena is the smallest one that is found. Otherwise the buffers are as large as
     the memory limit allows.
@@ -194,11 +207,11 @@ def _with_constants(bare: Plan, alone: Prepared) -> Plan:
 
 
 def _best_with_loads(alone: Prepared) -> Plan:
-    """The best plan within the limits whose constants are loaded into the arena.
+    """Returns the best plan within the limits whose constants are loaded into the arena.
 
     The plan with the least memory is a point of the front. The plan with the least cost is searched without
-    the constants, within less and less memory until they fit as well. A cheaper point of the front replaces
-    it.
+    the constants, within less and less memory until the constants fit as well. A cheaper point of the front
+    replaces it. Raises PlanError if no plan is within the limits.
     """
     if alone.options.objective == Objective.RAM:
         return _least_with_loads(alone)
@@ -215,7 +228,10 @@ def _best_with_loads(alone: Prepared) -> Plan:
 
 
 def _least_with_loads(alone: Prepared) -> Plan:
-    """The plan with the least memory whose constants are loaded into the arena, within the limits."""
+    """Returns the plan with the least memory within the limits, with its constants in the arena.
+
+    Raises PlanError if no plan is within the limits.
+    """
     nearest = points(replace(alone, bounded=False), None, smallest=True)
     most = alone.limits(alone.ram)
     plans = [point.plan for point in nearest if most.allow(point.plan)]
@@ -226,9 +242,10 @@ def _least_with_loads(alone: Prepared) -> Plan:
 
 
 def _smaller_with_loads(alone: Prepared, plans: Sequence[Plan]) -> list[Plan]:
-    """Plans smaller than those in `plans`. They are searched only if the options limit the cost.
+    """Returns plans with smaller arenas than those in `plans`, the smallest one last.
 
-    Then the front may have no smaller point within that limit.
+    They are searched only if the options limit the cost. Then the front may have no smaller point within that
+    limit.
     """
     smaller: list[Plan] = []
     while alone.options.max_cost is not None and (every := [*plans, *smaller]):
@@ -244,7 +261,7 @@ def _smaller_with_loads(alone: Prepared, plans: Sequence[Plan]) -> list[Plan]:
 
 
 def _cheap_with_loads(alone: Prepared) -> Plan | None:
-    """A plan with little cost within the limits; None if the attempts find none."""
+    """Returns a plan with little cost within the limits; None if the attempts find none."""
     limit = alone.ram
     for _ in range(ATTEMPTS):
         try:
@@ -263,9 +280,9 @@ def _cheap_with_loads(alone: Prepared) -> Plan | None:
 
 
 def _too_large(alone: Prepared, free: Sequence[Point]) -> PlanError:
-    """The error that names the memory of the smallest plan.
+    """Returns the error that names the memory of the smallest plan.
 
-    `free`: the points if memory is not limited, smallest first.
+    `free`: the points that exist without a limit on memory, the smallest one first.
     """
     if not free:
         return _too_much_work(alone)
@@ -291,7 +308,7 @@ def _too_large(alone: Prepared, free: Sequence[Point]) -> PlanError:
 
 
 def _other_images(alone: Prepared) -> Iterator[Hint]:
-    """Yields hints for other ways to give the network its image, if a plan fits with them."""
+    """Yields hints for other ways to deliver the input image, if a plan fits with them."""
     for image in (Image.OVERWRITABLE, Image.STREAM):
         if image != alone.options.image:
             other = replace(alone, options=replace(alone.options, image=image))
@@ -302,7 +319,7 @@ def _other_images(alone: Prepared) -> Iterator[Hint]:
 
 
 def _too_much_work(alone: Prepared) -> PlanError:
-    """The error that suggests higher limits on work and cost, for a plan within the memory if possible."""
+    """Returns the error that suggests higher limits on work and cost, if possible for a plan that fits."""
     free = replace(alone, options=replace(alone.options, max_f=None, max_cost=None))
     plans = [p.plan for p in points(free, alone.ram) or points(replace(free, bounded=False), None)]
     by_cost = alone.options.max_cost is not None

@@ -1,7 +1,8 @@
 """The planning problem: a network's graphs in their possible orders and forms, a target, and options.
 
-A network may also run with views of channels (see `graph.partviews`) or second passes (see
-`graph.secondpass`). Each such form, like each order of the operators, is one more graph of the problem.
+A network may also run with views of channels (slices and concatenations without code of their own, see
+`graph.partviews`) or second passes (recomputation, see `graph.secondpass`). Each such form, like each order
+of the operators, is one more graph of the problem.
 
 A view keeps the whole wider tensor alive until its last reader has run, so it may need more memory than a
 copy. A tensor into which its parts are written lives from the first part on, so it may also need more. So the
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from buildtool.graph import order as graph_order
     from buildtool.plan.choose.channels import Simplified
     from buildtool.plan.choose.hops import Hopping
-    from buildtool.plan.search.passsearch import Lane, Passes
+    from buildtool.plan.search.passsearch import Passes, PassNetwork
     from buildtool.plan.search.space import Settings
     from buildtool.plan.types import Plan
 
@@ -59,19 +60,20 @@ Beside = Callable[..., tuple[FirmwareUse, ...]]
 class Prepared:
     """One planning problem.
 
-    `path`: the file's path, for messages.
-    `graphs`: the network in the given order of operators, then in orders that may be better.
-    `options`: a limit in milliseconds is present as a limit on the cost, too.
-    `bounded`: whether the board's memory is a limit.
-    `order_status`: see `graph.order.Order`; None unless the options ask for the best order.
-    `varied`: whether plans with views and with second passes are allowed.
-    `sliced`: whether the last graph is the first one with its fusions in slices (see `graph.fusions`). Only
-    strategy `best` plans it.
-    `beside`: returns the bytes that firmware takes in each of the board's memories.
-    `gaps`: the same as `Front.gaps`, shared by all fronts of this problem.
-    `simplified`: how the first graph was made from the network with all channels.
-    `hop`: what is kept from hop to hop, if the graphs are of a network on a moving window.
-    `narrow`: whether plans are searched with the narrowest slices of loaded constants, not with usual ones.
+    path: the model file's path, for messages.
+    graphs: the network in the given order of operators, then in orders that may be better.
+    options: those of the request; a limit in milliseconds is present as a limit on the cost, too.
+    bounded: whether the board's memory is a limit.
+    order_status: see `graph.order.Order`; None unless the options ask for the best order.
+    varied: whether plans with views and with second passes are allowed.
+    sliced: whether the last graph is the first one with its fusions in slices (see `graph.fusions`). Only
+        strategy `best` plans it.
+    beside: returns the bytes that firmware takes in each of the board's memories beside the arena.
+    gaps: the same as `Front.gaps`, shared by all fronts of this problem.
+    simplified: how the first graph was made from the network with all channels.
+    hop: what is kept from one position of a moving window to the next (a hop), if the graphs run on such a
+        window.
+    narrow: whether plans are searched with the narrowest slices of loaded constants, not with usual ones.
     """
 
     path: str
@@ -91,92 +93,111 @@ class Prepared:
 
     @property
     def asked(self) -> PlanOptions:
-        """The options of the request. In `options`, `ram` does not include what is kept from hop to hop."""
+        """Returns the options of the request.
+
+        They differ from `options` only on a moving window: there `ram` in `options` does not include what is
+        kept from hop to hop.
+        """
         return self.hop.asked if self.hop else self.options
 
     @property
     def in_plan(self) -> dict[str, Any]:
-        """The fields of a plan that say what was simplified, and what is kept from hop to hop."""
+        """Returns the fields of a plan that say what was simplified, and what is kept from hop to hop."""
         simplified = self.simplified.in_plan if self.simplified else {}
         return simplified | ({"hop": self.hop.hop} if self.hop else {})
 
     @property
     def kept_bytes(self) -> int:
-        """The bytes that the limit on memory includes beside the arena."""
+        """Returns the bytes beside the arena that count for the limit on memory.
+
+        They are what is kept from hop to hop; 0 without a moving window.
+        """
         return self.state_bytes if self.hop else 0
 
     @property
     def graph(self) -> Graph:
-        """The first graph. It is the only one in a problem made by `of`."""
+        """Returns the first graph. A problem made by `of` has only this one."""
         return self.graphs[0]
 
     @property
     def unsliced(self) -> tuple[Graph, ...]:
-        """All graphs except the one with fusions in slices, which only strategy `best` plans."""
+        """Returns all graphs except the one with fusions in slices, which only strategy `best` plans."""
         return self.graphs[:-1] if self.sliced and len(self.graphs) > 1 else self.graphs
 
     @cached_property
     def every_graph(self) -> tuple[Graph, ...]:
-        """All graphs in `graphs`, then those in `with_second_passes`."""
+        """Returns all graphs: those in `graphs`, then those with second passes."""
         return (*self.graphs, *self.with_second_passes)
 
     def with_strategy(self, options: PlanOptions) -> Prepared:
-        """The problem with other options, such as another strategy, and without the board's memory limit."""
+        """Returns the problem with other options, such as another strategy, and without the board's limit."""
         follows = options.strategy not in (Strategy.BEST, Strategy.LAYERWISE)
         graphs = self.graphs[:1] if follows and options.order != Order.BEST else self.unsliced
         return replace(self, graphs=graphs, options=options, bounded=False, sliced=False)
 
     def of(self, graph: Graph) -> Prepared:
-        """The problem of planning only this graph."""
+        """Returns the problem of planning only this graph."""
         return replace(self, graphs=(graph,), varied=False, sliced=False)
 
     @cached_property
     def viewed(self) -> tuple[Graph, ...]:
-        """The graphs with views in place of operators that copy channels, where views are possible."""
+        """Returns the graphs with views in place of operators that copy channels, where this is possible."""
         graphs = self.unsliced if self.varied else ()
         return tuple(chain.from_iterable(graphs_with_views(self.of(graph)) for graph in graphs))
 
     @cached_property
     def with_second_passes(self) -> tuple[Graph, ...]:
-        """The graphs with second passes that may make a better plan. A search finds them."""
+        """Returns the graphs with second passes (recomputation) that may make a better plan.
+
+        A search finds them.
+        """
         graphs = self.graphs if self.varied else ()
         return tuple(chain.from_iterable(with_passes(self.of(graph)) for graph in graphs))
 
     def graph_for(self, index: int, plan: Plan) -> Graph:
-        """The graph at an index in `every_graph`, with a plan's views. Raises PlanError for wrong views."""
+        """Returns the graph at an index in `every_graph`, with a plan's views.
+
+        Raises PlanError if the graph cannot have these views.
+        """
         graph = self.graphs[index] if index < len(self.graphs) else self.every_graph[index]
         return graph if views(graph) == plan.views else with_views(graph, plan.views)
 
     @property
     def is_beside_code(self) -> bool:
-        """Whether code lies in a memory of the arena, so that the space for the arena depends on the plan."""
+        """Returns whether code lies in a memory of the arena.
+
+        Then the room for the arena depends on the plan.
+        """
         return self.target.board.code in self.target.board.holders and bool(self.target.board.firmware)
 
     @property
     def available(self) -> int:
-        """The bytes that the board has for an arena."""
+        """Returns the bytes that the board has for an arena."""
         return available_bytes(self.target.board, self.state_bytes)
 
     @property
     def state_bytes(self) -> int:
-        """The bytes that the network keeps between inferences."""
+        """Returns the bytes that the network keeps between invokes."""
         from buildtool.plan.assemble.assemble import state_bytes
 
         return state_bytes(self.graph, self.target.board.alignment)
 
     @property
     def ram(self) -> int | None:
-        """The limit for the arena in bytes; None: there is no limit."""
+        """Returns the limit for the arena in bytes; None: there is no limit.
+
+        It is the option or what the board has, whichever is less.
+        """
         limits = [self.options.ram, self.available if self.bounded else None]
         return min((limit for limit in limits if limit is not None), default=None)
 
     def limits(self, ram: float | None) -> Limits:
-        """The limits for a plan: `ram` bytes (None: any), and the options' limits on work and cost."""
+        """Returns the limits for a plan: `ram` bytes (None: any), and the options' limits."""
         return Limits.of(self.options, self.target, ram)
 
 
 def settings(alone: Prepared) -> Settings:
-    """The options and the properties of the board on which the front of one graph depends."""
+    """Returns the settings on which the front of one graph depends, from the options and the board."""
     from buildtool.plan.search.space import Settings
 
     options = alone.options
@@ -186,9 +207,10 @@ def settings(alone: Prepared) -> Settings:
 
 
 def _constant_bytes(alone: Prepared) -> tuple[tuple[int, int], ...]:
-    """For each operator the bytes of its constants, and the fewest of these that it needs at a time.
+    """Returns for each operator the bytes of its constants, and the fewest of these that it needs at a time.
 
-    The fewest bytes are enough when the operator runs alone. Empty for boards that read weights in place.
+    The fewest bytes are enough when the operator runs alone. The result is empty for boards that read weights
+    in place.
     """
     from buildtool.plan.assemble.arrivals import constants
     from buildtool.plan.place.arena import round_up
@@ -207,14 +229,18 @@ def _constant_bytes(alone: Prepared) -> tuple[tuple[int, int], ...]:
 def prepare_problem(
     graph: Graph, target: Target, options: PlanOptions, session: Session, beside: Beside, *, path: str
 ) -> Prepared:
-    """The planning problem of a rewritten network. Raises UsageError for an option without effect."""
+    """Returns the planning problem of a rewritten network.
+
+    `beside`: see `Prepared`. `path`: the model file's path. Raises UsageError for an objective that has no
+    effect with the other options.
+    """
     refuse_idle(target, options)
     target = target.with_firmware(beside(graph, target))
     return with_options(Prepared(path, (graph,), target, options, session=session, beside=beside), options)
 
 
 def with_options(prepared: Prepared, options: PlanOptions) -> Prepared:
-    """The problem of the first graph with these options, in the orders and forms that they allow."""
+    """Returns the problem of the first graph with these options, in the orders and forms that they allow."""
     graph, target = prepared.graph, prepared.target
     options = limit_cost(options, target)
     graphs, status = _orders(graph, options, prepared.session)
@@ -236,10 +262,10 @@ def with_options(prepared: Prepared, options: PlanOptions) -> Prepared:
 def own_firmware(
     beside: Beside, graph: Graph, plan: Plan, target: Target, session: Session
 ) -> tuple[FirmwareUse, ...]:
-    """The bytes that the firmware of a plan takes in the board's memories, as an upper bound.
+    """Returns an upper bound of the bytes that a plan's firmware takes in the board's memories.
 
-    If the plan fits only beside the lower bound, the lower bound is returned. Linking then shows whether the
-    plan fits.
+    If the plan fits only beside the lower bound, the result is the lower bound. Linking then shows whether
+    the plan fits.
     """
     most = beside(graph, target, plan, session)
     if not excess_bytes(target.with_firmware(most).board, plan):
@@ -249,7 +275,7 @@ def own_firmware(
 
 
 def refuse_idle(target: Target, options: PlanOptions) -> None:
-    """Raises UsageError for an objective that has no effect.
+    """Raises UsageError if the objective in `options` has no effect.
 
     A strategy that follows another system makes one plan for each order of the operators. With it the
     objective has an effect only if there are several orders, or if weights are loaded, since it decides how
@@ -268,9 +294,10 @@ def refuse_idle(target: Target, options: PlanOptions) -> None:
 
 
 def _orders(graph: Graph, options: PlanOptions, session: Session) -> tuple[tuple[Graph, ...], str | None]:
-    """A network in the given order and in orders that may be better, and the status of the best order.
+    """Returns the network in the given order and in orders that may be better, and the best order's status.
 
-    The strategies that follow other systems use another order only if option `order` is best.
+    The status is None unless the options ask for the best order. The strategies that follow other systems use
+    another order only then.
     """
     follows = options.strategy not in (Strategy.BEST, Strategy.LAYERWISE)
     if options.order == Order.GIVEN or (follows and options.order != Order.BEST):
@@ -291,9 +318,10 @@ def _orders(graph: Graph, options: PlanOptions, session: Session) -> tuple[tuple
 
 
 def _best_order(graph: Graph, budget: int, session: Session, *, of_chains: bool = False) -> graph_order.Order:
-    """The order with the least peak of live bytes; it depends only on the topology.
+    """Returns the order with the least peak of live bytes; it depends only on the topology.
 
-    `of_chains`: chains of operators stay together (see `graph.order`).
+    `budget`: how many sets of operators the search may visit. `of_chains`: chains of operators stay together
+    (see `graph.order`).
     """
     from buildtool.graph.flow import flow_of
     from buildtool.graph.order import Order, is_order, least_peak_of_chains, least_peak_order
@@ -308,20 +336,21 @@ def _best_order(graph: Graph, budget: int, session: Session, *, of_chains: bool 
             raise ValueError("not an order of these operators")
         return order
 
-    level = Namespace("orders", pack, unpack)
+    namespace = Namespace("orders", pack, unpack)
     parts = {"topology": topology_digest(graph), "budget": budget, **({"of": "chains"} if of_chains else {})}
     search = least_peak_of_chains if of_chains else least_peak_order
     session.tell("searching for the best order of operators")
-    return session.keep(level, parts, lambda: search(flow_of(graph), budget=budget))
+    return session.keep(namespace, parts, lambda: search(flow_of(graph), budget=budget))
 
 
 # ---- turned signals ------------------------------------------------------------------------------------
 
 
 def _with_turned(graphs: tuple[Graph, ...], options: PlanOptions) -> tuple[Graph, ...]:
-    """The graphs, and those with their signals turned, which strategy `best` may run by rows.
+    """Returns the graphs, and the same networks with turned signals, which strategy `best` may run by rows.
 
-    Where a signal can be streamed only if it is turned, the graphs are these alone.
+    A signal is a network input of one row; turned, its samples are the rows. If a signal can be streamed only
+    when it is turned, the result has only the turned graphs.
     """
     turned = tuple(turn_signals(graph) for graph in graphs)
     if turned[0] is graphs[0] or graphs[0].window is not None:  # a hop has columns of its own
@@ -334,7 +363,7 @@ def _with_turned(graphs: tuple[Graph, ...], options: PlanOptions) -> tuple[Graph
 
 
 def _streams(graph: Graph) -> bool:
-    """Whether the application may deliver an input in rows."""
+    """Returns whether the application may deliver an input of the network row by row."""
     return objection(graph, delivered_image(graph)) is None
 
 
@@ -342,10 +371,11 @@ def _streams(graph: Graph) -> bool:
 
 
 def graphs_with_views(alone: Prepared) -> tuple[Graph, ...]:
-    """The network with each of up to three choices of views.
+    """Returns the network with each of up to three choices of views.
 
-    The first choice is all views that kernels can read. The second one adds all views that kernels can write.
-    The third one is the views to write alone. Empty if there are no views, or if the strategy supports none.
+    The first choice is all views that kernels can read, which are slices. The second choice adds all views
+    that kernels can write, which are the parts of concatenations. The third choice has only the latter. The
+    result is empty if there are no views, or if the strategy supports none.
     """
     graph, streams = alone.graph, alone.options.image == Image.STREAM
     if alone.options.strategy not in (Strategy.BEST, Strategy.LAYERWISE):
@@ -365,10 +395,11 @@ def graphs_with_views(alone: Prepared) -> tuple[Graph, ...]:
 
 
 def with_fewer_views(alone: Prepared, viewed: Graph, plan: Plan) -> Graph | None:
-    """The network with fewer views than `viewed`, whose `plan` needs too much memory.
+    """Returns the network with fewer views than `viewed`, whose `plan` needs too much memory.
 
-    A concatenation is copied if its output already has memory at the step where most bytes are live. None if
-    there is no such concatenation, or if no view remains.
+    A concatenation whose parts are written in place loses this view, and is copied, if its output already has
+    memory at the step where most bytes are live. Returns None if there is no such concatenation, or if no
+    view remains.
     """
     from buildtool.plan.summary.summary import binding
 
@@ -387,41 +418,41 @@ def with_fewer_views(alone: Prepared, viewed: Graph, plan: Plan) -> Graph | None
 
 
 def may_have_passes(prepared: Prepared) -> bool:
-    """Whether any of a problem's graphs may have second passes."""
+    """Returns whether any of a problem's graphs may have second passes."""
     return prepared.options.strategy == Strategy.BEST and any(map(may_have_gates, prepared.graphs))
 
 
 def with_passes(alone: Prepared) -> tuple[Graph, ...]:
-    """The network with each choice of second passes that may make a better plan, fewest passes first."""
+    """Returns the network with each choice of second passes that may pay, fewest passes first."""
     if not may_have_passes(alone):
         return ()
-    choices = alone.session.keep(_LEVEL, _parts(alone), lambda: _choices(alone))
+    choices = alone.session.keep(_PASSES, _key_parts(alone), lambda: _choices(alone))
     return tuple(with_second_passes(alone.graph, passes) for passes in choices)
 
 
-def least_cost_with_passes(twice: Prepared) -> float:
-    """Returns a lower bound for the cost of all plans within the memory, whichever second passes they have.
+def least_cost_with_passes(repeating: Prepared) -> float:
+    """Returns a lower bound of the cost of all plans within the memory, whichever second passes they have.
 
-    It is 0 if no bound is known.
+    `repeating`: the problem of a graph with second passes. The result is 0 if no bound is known.
     """
     from buildtool.plan.search.passsearch import least_cost
     from buildtool.plan.search.regions import INFINITE
 
-    alone = twice.of(without_second_passes(twice.graph))
+    alone = repeating.of(without_second_passes(repeating.graph))
     most = INFINITE if alone.ram is None else alone.ram
     return alone.session.remember(
         "least cost with passes",
-        (*_parts(alone).values(), most),
-        lambda: least_cost(_lanes(alone), settings(alone).most_labels, most),
+        (*_key_parts(alone).values(), most),
+        lambda: least_cost(_networks(alone), settings(alone).most_labels, most),
     )
 
 
-def _lanes(alone: Prepared) -> tuple[Lane, ...]:
-    """The networks that the search for second passes runs in parallel, see `lanes_of`."""
-    from buildtool.plan.search.passsearch import lanes_of
+def _networks(alone: Prepared) -> tuple[PassNetwork, ...]:
+    """Returns the networks, each with some second passes, that are searched in parallel."""
+    from buildtool.plan.search.passsearch import networks_with_passes
     from buildtool.plan.search.space import space_of
 
-    return lanes_of(
+    return networks_with_passes(
         alone.graph,
         lambda graph: space_of(graph, alone.target, settings(alone.of(graph)), alone.session),
     )
@@ -432,15 +463,15 @@ def _choices(alone: Prepared) -> tuple[Passes, ...]:
 
     alone.session.tell("searching for second passes that pay")
     try:
-        lanes = _lanes(alone)
+        networks = _networks(alone)
     except UsageError:  # an input image that cannot be streamed: planning without passes raises the error
         return ()
-    by_weight = (worthwhile(lanes, settings(alone), by_cost=by_cost) for by_cost in (False, True))
+    by_weight = (worthwhile(networks, settings(alone), by_cost=by_cost) for by_cost in (False, True))
     return tuple(sorted(dict.fromkeys(chain.from_iterable(by_weight)), key=len))
 
 
-def _parts(alone: Prepared) -> dict[str, str | int | float | None]:
-    """All values that the choices of second passes depend on, by name."""
+def _key_parts(alone: Prepared) -> dict[str, str | int | float | None]:
+    """Returns all values that the choices of second passes depend on, by name; they are the cache key."""
     from buildtool.target.digest import planning_digest
 
     options = alone.options
@@ -465,4 +496,4 @@ def _unpack(data: bytes) -> tuple[Passes, ...]:
     return tuple(tuple(SecondPass(*map(int, one)) for one in passes) for passes in choices)
 
 
-_LEVEL: Namespace[tuple[Passes, ...]] = Namespace("passes", _pack, _unpack)
+_PASSES: Namespace[tuple[Passes, ...]] = Namespace("passes", _pack, _unpack)

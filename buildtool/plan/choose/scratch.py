@@ -34,7 +34,7 @@ Kernels = Sequence[KernelVariant | None]
 
 
 def may_pay(prepared: Prepared, best: Plan | None) -> bool:
-    """Whether kernels with less scratch may make a better plan than `best` (None: there is no plan)."""
+    """Returns whether kernels with less scratch may make a better plan than `best` (None: no plan)."""
     options, board = prepared.options, prepared.target.board
     if options.strategy not in (Strategy.BEST, Strategy.LAYERWISE) or board.second:
         return False
@@ -51,7 +51,10 @@ def may_pay(prepared: Prepared, best: Plan | None) -> bool:
 
 
 def _least(prepared: Prepared) -> Plan | None:
-    """The plan with the least memory, with the best kernels; None if a limit on work or cost allows none."""
+    """Returns the plan with the least memory whose operators all have their best kernels.
+
+    The limit on memory does not count. None if no plan is within the other limits.
+    """
     from buildtool.plan.choose.planners import plan_of
 
     options = replace(prepared.options, ram=None, objective=Objective.RAM)
@@ -61,7 +64,10 @@ def _least(prepared: Prepared) -> Plan | None:
 
 
 def _binding_savings(prepared: Prepared, plan: Plan) -> int:
-    """The bytes of scratch that leaner kernels save in a plan's fullest step; 0 for a plan with views."""
+    """Returns the bytes of scratch that leaner kernels save in a plan's fullest step.
+
+    0 for a plan with views.
+    """
     graphs = (graph for graph in prepared.graphs if topology_digest(graph) == plan.topology)
     graph = next(graphs, None)
     if graph is None:
@@ -75,12 +81,17 @@ def _binding_savings(prepared: Prepared, plan: Plan) -> int:
 
 
 def lean(alone: Prepared) -> Prepared:
-    """The problem with the kernels that need the least scratch."""
+    """Returns the problem with the kernels that need the least scratch."""
     return replace(alone, target=replace(alone.target, lean=True))
 
 
 def with_better_kernels(plan: Plan, alone: Prepared) -> Plan:
-    """A plan of `lean` with the best kernels whose scratch fits into its arena, or into the memory limit."""
+    """Returns `plan` with better kernels for its operators, as far as their scratch fits.
+
+    `plan`: a plan with the kernels that need the least scratch. `alone`: the problem that it solves. The new
+    plan has to fit into this plan's arena, or into the memory limit unless memory is the objective. If no
+    better plan is found, the result is `plan`.
+    """
     from buildtool.plan.assemble.assemble import assemble
     from buildtool.plan.choose.loads import with_loads
     from buildtool.plan.schedule.timeline import Timeline
@@ -109,8 +120,9 @@ def with_better_kernels(plan: Plan, alone: Prepared) -> Plan:
 
 
 def _kernels_within(timeline: Timeline, alone: Prepared, room: int) -> Kernels:
-    """The best kernel of each operator with which no region needs more than `room` bytes, as far as bounds of
-    the regions' memory say.
+    """Returns the best kernel of each operator such that every region's lower bound is at most `room` bytes.
+
+    Kernels are one per operator, None for aliases.
     """
     from buildtool.plan.assemble.assemble import region_bounds
     from buildtool.plan.assemble.workspace import Regions, workspace

@@ -1,4 +1,4 @@
-"""Chooses the plan of one network's front with the least cost or memory, under limits on the rest.
+"""Chooses the plan of one graph's front with the least cost or memory, under limits on the other numbers.
 
 A limit on memory is checked on placed plans. If a placed plan needs more than its live bytes, the next
 smaller plan is tried.
@@ -32,7 +32,7 @@ LAST_WAYS = 3  # smallest plans within a cost that are placed: moves may make th
 
 
 def best_plan(front: Front, limits: Limits) -> Plan:
-    """The plan with the least cost (or memory) within the limits; never worse than layer by layer.
+    """Returns the plan with the least cost (or memory) within the limits; never worse than layer by layer.
 
     Raises PlanError if there is none; the error says what the nearest plans need.
     """
@@ -44,12 +44,12 @@ def best_plan(front: Front, limits: Limits) -> Plan:
 
 
 def plan_within(front: Front, limits: Limits) -> Plan | None:
-    """The plan that `best_plan` returns; None if no plan is within the limits."""
+    """Returns the plan that `best_plan` returns; None if no plan is within the limits."""
     return limits.best(_plans(front, limits))
 
 
 def _plans(front: Front, limits: Limits) -> list[Plan]:
-    """Placed plans. If any plan is within the limits, the best one is among them."""
+    """Returns placed plans. If any plan is within the limits, the best one is among them."""
     return (_small_plans if limits.objective == Objective.RAM else _cheap_plans)(front, limits)
 
 
@@ -82,12 +82,12 @@ def _cheap_plans(front: Front, limits: Limits) -> list[Plan]:
 
 
 def least_cost(front: Front) -> Search:
-    """A search for the least cost."""
+    """Returns a new search for the least cost."""
     return Search(front.space.cost_tables, most_labels=front.settings.most_labels)
 
 
 def search_factor(front: Front, limits: Limits) -> float:
-    """Returns the optimality gap of the search in `best_plan`, in cost or memory, as a factor.
+    """Returns the optimality gap of the search in `best_plan`, as a factor in cost or memory.
 
     The gap does not include what placing adds. It is 1 unless the work budget ended a search. For objective
     "ram" it is the factor of `space.Ways`.
@@ -103,7 +103,10 @@ def _most(ram: float) -> int:
 
 
 def _operator_by_operator(front: Front, limits: Limits) -> Plan:
-    """The plan of whole operators. Tensors move if the arena must be smaller and the limits allow it."""
+    """Returns the plan of whole operators.
+
+    Tensors move if the arena must be smaller and the limits allow the moves.
+    """
     settings = front.settings
 
     def plan_whole(enough: float) -> Plan:
@@ -125,9 +128,10 @@ def _operator_by_operator(front: Front, limits: Limits) -> Plan:
 
 
 def cheapest(front: Front, limits: Limits, search: Search | None = None) -> list[Plan]:
-    """The plan with the least cost within the memory, and cheap plans with less work if it does too much.
+    """Returns the plan with the least cost within the memory, and cheap plans with less work.
 
-    `search` is an unused search for the least cost.
+    The others are searched only if the first plan does too much work. `search`: a search for the least cost
+    that has not been used yet; None: a new one.
 
     The least cost is exact if memory is counted as live bytes. If that plan exceeds a limit on work, the
     result is exact on the lower convex hull of cost over work, and never costs more than the plan with the
@@ -150,11 +154,12 @@ def cheapest(front: Front, limits: Limits, search: Search | None = None) -> list
 
 
 def cheaper_points(front: Front, limits: Limits, earlier: Sequence[Plan], search: Search) -> list[Plan]:
-    """Plans of the front's points within the limits that may cost less than the plans in `earlier`.
+    """Returns plans of the front's points within the limits that may cost less than the plans in `earlier`.
 
-    With them the chosen plan never costs more than a point of its size. The list is empty if no point can
-    cost less. That is so if the live bytes of all points that may fit are within the memory limit, and the
-    best plan costs no more than the first result of `search`, the least cost within that limit.
+    With these plans, the chosen plan never costs more than a point that needs as much memory. The list is
+    empty if no point can cost less. That is so if the live bytes of all points that may fit are within the
+    memory limit, and the best plan costs no more than the first result of `search`, the least cost within
+    that limit.
     """
     best = limits.best(earlier)
     ways = front.fitting(limits.ram)
@@ -184,7 +189,10 @@ def cheaper_points(front: Front, limits: Limits, earlier: Sequence[Plan], search
 
 
 def _plans_between(front: Front, limits: Limits, over: Plan, under: Plan) -> list[Plan]:
-    """Plans that cost less than `under` and do less work than `over`, whose work exceeds the limit."""
+    """Returns plans that cost less than `under` and do less work than `over`.
+
+    The work of `over` exceeds the limit, that of `under` keeps it.
+    """
     plans: list[Plan] = []
     for _ in range(MOST_PRICES):
         if not front.session.work.goes_on():
@@ -207,7 +215,10 @@ def _plans_between(front: Front, limits: Limits, over: Plan, under: Plan) -> lis
 
 
 def _place_ways(front: Front, search: Search, ram: float) -> list[Plan]:
-    """Places the best plans within fewer and fewer live bytes, until an arena has at most `ram` bytes."""
+    """Places the best ways within fewer and fewer live bytes, until an arena has at most `ram` bytes.
+
+    Returns all these plans, the last one placed at the end.
+    """
     plans: list[Plan] = []
     most = _most(ram)
     while (way := search.least(most)) is not None:
@@ -219,7 +230,7 @@ def _place_ways(front: Front, search: Search, ram: float) -> list[Plan]:
 
 
 def smallest(front: Front, limits: Limits) -> list[Plan]:
-    """Placed plans, in ascending order of live bytes, up to the last that may have the smallest arena."""
+    """Returns placed plans, by ascending live bytes, up to the last one that may have the smallest arena."""
     if limits.cost is not None:
         return _smallest_by_cost(front, limits)
     plans: list[Plan] = []
@@ -246,7 +257,7 @@ def smallest(front: Front, limits: Limits) -> list[Plan]:
 
 
 def _smallest_by_cost(front: Front, limits: Limits) -> list[Plan]:
-    """Plans with nearly the least live bytes that the limits on cost and work allow.
+    """Returns plans with nearly the least live bytes that the limits on cost and work allow.
 
     With a limit on work they are found by bisection, and are as exact as the results of `cheapest`.
     """
@@ -278,7 +289,10 @@ def _smallest_by_cost(front: Front, limits: Limits) -> list[Plan]:
 
 
 def refusal(front: Front, plans: list[Plan], limits: Limits) -> PlanError:
-    """The error if no plan is within the limits. It names the memory needed, and settings that are enough."""
+    """Returns the error for the case that no plan is within the limits.
+
+    It names the memory that is needed, and settings that are enough. `plans`: the placed plans.
+    """
     candidates = [plan for plan in plans if limits.allow_work(plan)]
     least = min(candidates, key=lambda plan: (plan.arena_bytes, plan.f), default=None)
     if least is None or least.arena_bytes <= limits.ram:
@@ -306,7 +320,7 @@ def refusal(front: Front, plans: list[Plan], limits: Limits) -> PlanError:
 
 
 def _too_much_work(front: Front, limits: Limits) -> PlanError:
-    """The error if a plan fits the memory, but none is within the limits on work and cost."""
+    """Returns the error for the case that a plan fits the memory, but none is within the other limits."""
     if limits.cost is None:
         bounds = f"F of at most {limits.f}"
     elif limits.in_ms is None:
@@ -318,7 +332,10 @@ def _too_much_work(front: Front, limits: Limits) -> PlanError:
 
 
 def _ways_out(front: Front, limits: Limits) -> list[Hint]:
-    """Hints for settings with which a plan fits: more work, a higher cost, or another mode for the image."""
+    """Returns hints for settings with which a plan fits.
+
+    They are more work, a higher cost, or another mode for the input image.
+    """
     hints: list[Hint] = []
     for image in dict.fromkeys((front.settings.image, "overwritable", "stream")):
         changed = replace(front.settings, image=image)
@@ -334,9 +351,10 @@ def _ways_out(front: Front, limits: Limits) -> list[Hint]:
 
 
 def _find_within_memory(front: Front, limits: Limits) -> Plan | None:
-    """A plan within the memory that exceeds the limits on work and cost only slightly; None if none fits.
+    """Returns a plan within the memory that exceeds the limits on work and cost only slightly, or None.
 
-    With a limit on cost it is the cheapest plan within the limit on F, if there is one.
+    None means that no plan fits the memory. With a limit on cost the plan is the cheapest one within the
+    limit on F, if there is one.
     """
     free = replace(limits, cost=None, objective=Objective.COST)
     cheap = free.best(cheapest(front, free)) if limits.cost is not None else None

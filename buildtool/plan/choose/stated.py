@@ -1,7 +1,8 @@
-"""What a plan from elsewhere states about itself, compared with what it is.
+"""Compares what a plan from elsewhere states about itself with what is true.
 
-`Plan.check` proves that a plan is legal. Here are the statements on which no safety depends, but which people
-and limits believe: its cost, the strategy and the options that it follows, and what its arena counts.
+`plan.check` proves that a plan is legal. This module checks statements on which no safety depends, but which
+people and limits rely on: the plan's cost, its strategy, the options that it follows, and what its arena
+counts.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _SCHEMES = {
 
 
 def refuse_another(plan: Plan, graph: Graph, prepared: Prepared) -> None:
-    """Raises PlanError for a plan that does not follow the options. It need not be legal."""
+    """Raises PlanError if a plan does not follow the options. The plan need not be legal."""
     options, target = prepared.options, prepared.target
     limits = Limits.of(limit_cost(options, target), target, options.ram)
     if not limits.allow(plan) or plan.image != options.image:
@@ -45,7 +46,7 @@ def refuse_another(plan: Plan, graph: Graph, prepared: Prepared) -> None:
 
 
 def refuse_wrong_cost(plan: Plan, graph: Graph, prepared: Prepared) -> None:
-    """Raises PlanError unless a legal plan states its cost."""
+    """Raises PlanError if the cost that a legal plan states is not its cost."""
     target = prepared.target
     kernels = target.kernels_by_name(plan.kernels)
     cost = estimate_cost(plan, graph, kernels, target.costs, prepared.session)
@@ -54,7 +55,7 @@ def refuse_wrong_cost(plan: Plan, graph: Graph, prepared: Prepared) -> None:
 
 
 def _follows(plan: Plan, graph: Graph, strategy: Strategy) -> bool:
-    """Whether a plan names the strategy that made it, and runs operators together as this one does."""
+    """Returns whether a plan names `strategy`, and joins operators to groups as this strategy does."""
     if strategy == Strategy.BEST or tensors_written_in_place(graph):
         known = {strategy, Strategy.LAYERWISE}
     else:
@@ -70,7 +71,10 @@ def _follows(plan: Plan, graph: Graph, strategy: Strategy) -> bool:
 
 
 def firmware_beside(plan: Plan, graph: Graph, prepared: Prepared) -> tuple[FirmwareUse, ...]:
-    """The bytes that the firmware of a chosen plan takes beside the arena, as choosing it finds them."""
+    """Returns the bytes that a plan's firmware takes beside the arena.
+
+    The plan may come from elsewhere; its firmware is counted like that of a plan that is chosen here.
+    """
     board = prepared.target.board
     if prepared.bounded and prepared.is_beside_code:
         return own_firmware(prepared.beside, graph, plan, prepared.target, prepared.session)

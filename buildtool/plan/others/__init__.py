@@ -1,1 +1,1 @@
-"""Plans for other tools: TensorFlow Lite Micro, trace viewers, and footprints of networks without a board."""
+"""Results for other tools: TensorFlow Lite Micro, trace viewers, sums for networks that are not planned."""

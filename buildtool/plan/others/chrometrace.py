@@ -32,14 +32,14 @@ Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Clock:
-    """The trace's scale of time: nanoseconds per unit of cost, and a text that explains it."""
+    """The trace's scale of time: nanoseconds per unit of cost, and a text that explains the scale."""
 
     nanoseconds: float = 1000.0
     words: str = "1 us stands for a cost of 1; it is not a time"
 
 
 class Times(NamedTuple):
-    """For each step when it begins (with loads and moves), when its call begins, and when it ends, in ns."""
+    """For each step, in ns: when it begins (with its loads and moves), when its call begins, when it ends."""
 
     begin: Numbers
     call: Numbers
@@ -47,7 +47,7 @@ class Times(NamedTuple):
 
 
 class Trace(NamedTuple):
-    """A trace as bytes, how many slices show calls of operators, and how many steps a slice shows at most."""
+    """A trace as bytes, how many slices show calls of operators, and the most steps that one slice shows."""
 
     data: bytes
     slices: int
@@ -62,9 +62,9 @@ def trace(
     about: Mapping[str, str],
     memories: Sequence[str] = (),
 ) -> Trace:
-    """The trace of a plan. `about` is written into the file's `otherData`.
+    """Returns the trace of a plan. `about` is written into the file's `otherData`.
 
-    `memories`: the names of the memories in which the arenas lie, for a plan with two arenas.
+    `memories`: for a plan with two arenas, the names of the memories in which they lie.
     """
     times = _times(steps, clock)
     slices = list(_slices(steps, times))
@@ -83,7 +83,7 @@ def trace(
 
 
 def _times(steps: PlanSteps, clock: Clock) -> Times:
-    """The times of the steps, which run one after the other."""
+    """Returns the times of the steps, which run one after the other."""
     before = np.zeros(len(steps.cost))
     transfers: list[Brought | Moved] = [*steps.loads, *steps.moves]
     for one in transfers:
@@ -98,9 +98,9 @@ def _times(steps: PlanSteps, clock: Clock) -> Times:
 
 
 class _Slice(NamedTuple):
-    """Calls of one operator that are shown as one slice.
+    """Calls of one operator that the trace shows as one bar (a slice).
 
-    `rows` and `columns` are ranges. `begin` and `end` are in nanoseconds.
+    `rows` and `columns` are the ranges that they compute. `begin` and `end` are in nanoseconds.
     """
 
     op: int
@@ -113,7 +113,7 @@ class _Slice(NamedTuple):
 
 
 def _slices(steps: PlanSteps, times: Times) -> Iterator[_Slice]:
-    """Returns the steps as slices: consecutive steps of an operator are one slice.
+    """Yields the slices of the trace: consecutive steps of an operator are one slice.
 
     If there are too many slices, each block of steps gets one slice per operator.
     """
@@ -138,9 +138,9 @@ def _slices(steps: PlanSteps, times: Times) -> Iterator[_Slice]:
 
 
 def _blocks(steps: PlanSteps) -> Numbers:
-    """The first step of each block of steps. In a block, each operator has one slice.
+    """Returns the first step of each block of steps. In a block, each operator has one slice.
 
-    No block contains steps of two regions.
+    No block has steps of two regions.
     """
     regions = list(pairwise(steps.starts))
     alternating = max(len(np.unique(steps.steps[low:high, 0])) for low, high in regions)
@@ -156,7 +156,7 @@ def _slice(steps: PlanSteps, at: Numbers, begin: int, end: int) -> _Slice:
 
 
 def _event(process: int, thread: int, name: str, kind: str, begin: int, end: int, args: object) -> Event:
-    """A complete event (one with a duration). `begin` and `end` are in nanoseconds."""
+    """Returns a complete event (one with a duration). `begin` and `end` are in nanoseconds."""
     named = {"name": name, "cat": kind, "args": args}
     return {
         "ph": "X",
@@ -187,7 +187,10 @@ def _region(index: int, steps: PlanSteps, times: Times) -> Event:
 
 
 def _transfers(steps: PlanSteps, times: Times, graph: Graph, clock: Clock) -> Iterator[Event]:
-    """Events for loads of weights and moves of tensors. They follow each other before the step that waits."""
+    """Yields an event for each load of weights and each move of a tensor.
+
+    They follow each other before the step that waits for them.
+    """
     every: list[Brought | Moved] = [*steps.moves, *steps.loads]
     costs: dict[int, float] = {}  # step -> cost of the transfers before it so far
     for one in sorted(every, key=lambda one: one.step):
@@ -208,12 +211,12 @@ def _transfers(steps: PlanSteps, times: Times, graph: Graph, clock: Clock) -> It
 
 
 def _tracks(held: Sequence[Held]) -> list[Held]:
-    """The buffers in the order in which the trace shows their tracks."""
+    """Returns the buffers in the order in which the trace shows their tracks."""
     return sorted(held, key=lambda one: (one.buffer.offset, one.buffer.first, one.position))
 
 
 def _life(track: int, held: Held, graph: Graph, times: Times) -> Event:
-    """The event of a buffer, from the beginning of its first step to the end of its last step."""
+    """Returns the event of a buffer, from the beginning of its first step to the end of its last step."""
     buffer = held.buffer
     args = {
         "buffer": held.position,
@@ -228,7 +231,7 @@ def _life(track: int, held: Held, graph: Graph, times: Times) -> Event:
 
 
 def _live(steps: PlanSteps, times: Times) -> Iterator[Event]:
-    """Counter events with the live bytes, where they change.
+    """Yields counter events with the live bytes, where they change.
 
     If there are too many steps, each block of steps has its maximum.
     """
@@ -246,7 +249,7 @@ def _live(steps: PlanSteps, times: Times) -> Iterator[Event]:
 
 
 def _names(held: Sequence[Held], plan: Plan, memories: Sequence[str]) -> Iterator[Event]:
-    """Events that set the names and the order of processes and threads."""
+    """Yields events that set the names and the order of processes and threads."""
 
     def name_event(process: int, thread: int, what: str, **args: object) -> Event:
         return {"ph": "M", "pid": process, "tid": thread, "ts": 0, "name": what, "args": args}
@@ -263,7 +266,7 @@ def _names(held: Sequence[Held], plan: Plan, memories: Sequence[str]) -> Iterato
 
 
 def _place(buffer: Buffer, plan: Plan, memories: Sequence[str]) -> str:
-    """A text with the offset of a buffer, and with its arena if there are two."""
+    """Returns a text with the offset of a buffer, and with its arena if there are two."""
     if not plan.second_at:
         return f"offset {buffer.offset:,}"
     is_second = buffer.offset >= plan.second_at

@@ -1,4 +1,4 @@
-"""The memory of a network that is only analysed: sums, the bound from live bytes, and a placement."""
+"""The memory of a network that is analysed without a plan: sums, lower bound, and a placement."""
 
 from __future__ import annotations
 
@@ -19,12 +19,15 @@ MOST_PLACED = 2048  # buffers; more take long to place
 
 @dataclass(frozen=True)
 class Footprint:
-    """Sizes in bytes. `activations` and `weights` are sums over all tensors.
+    """The memory of a network. Sizes are in bytes.
 
-    `bound`: the most bytes that are live at once. With mode `load`, weights are live from the first operator
-    that reads them to the last one. With mode `flash`, they are never in memory. `planned`: the height of a
-    placement (None: there are too many buffers to place). `total`: the bytes if no tensors shared memory.
-    `fullest`: the first operator at which `bound` bytes are live.
+    activations, weights: sums over all tensors.
+    total: the bytes if no tensors shared memory.
+    bound: the most bytes that are live at once. With mode `load`, weights are live from the first operator
+        that reads them to the last one. With mode `flash`, they are never in memory.
+    planned: the height of a placement; None if there are too many buffers to place.
+    fullest: the first operator at which `bound` bytes are live.
+    order: the best order found; None if the file's order was kept without a search.
     """
 
     activations: int
@@ -37,7 +40,10 @@ class Footprint:
 
 
 def footprint(flow: Flow, *, weights: str = "flash", order: str = "given") -> tuple[Flow, Footprint]:
-    """Returns the flow with its operators in the requested order (modes.Order), and its footprint."""
+    """Returns the flow with its operators in the requested order, and its footprint.
+
+    `weights`: "flash" or "load" (see Footprint). `order`: see `modes.Order`.
+    """
     loads = weights == "load"
     budget = {modes.Order.BETTER: SHORT_BUDGET, modes.Order.BEST: BUDGET}.get(modes.Order(order))
     best = least_peak_order(flow, budget=budget) if budget is not None else None
@@ -60,7 +66,7 @@ def footprint(flow: Flow, *, weights: str = "flash", order: str = "given") -> tu
 
 
 def _fullest(buffers: tuple[Life, ...], bound: int) -> int:
-    """The first operator at which `bound` bytes are live."""
+    """Returns the first operator at which the buffers have `bound` live bytes."""
     change = Counter[int]()
     for life in buffers:
         change[life.first] += life.size

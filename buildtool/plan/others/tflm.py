@@ -34,9 +34,12 @@ MOST_BYTES = (1 << 31) - 1  # offsets are int32
 
 @dataclass(frozen=True)
 class Allocation:
-    """A placement of a file's tensors. `offsets`: one per tensor, -1 for tensors outside the arena.
+    """A placement of a file's tensors.
 
-    `height`: bytes of the arena. `bound`: a lower bound of the height. `tensors`: how many are placed.
+    offsets: one per tensor; -1 for tensors outside the arena.
+    height: bytes of the arena.
+    bound: a lower bound of the height.
+    tensors: how many are placed.
     """
 
     offsets: tuple[int, ...]
@@ -48,10 +51,10 @@ class Allocation:
 def write_plan_into_file(
     data: bytes, *, path: str = "", session: Session | None = None
 ) -> tuple[bytes, Allocation]:
-    """Writes offsets for TFLM into the metadata of the .tflite file `data`. `session` caches placements.
+    """Returns the .tflite file `data` with offsets for TFLM in its metadata, and the placement.
 
-    Raises ModelError if the bytes are not a well-formed model, UnsupportedError for several subgraphs and for
-    tensors without a fixed size.
+    `session` caches placements. `path` is for messages. Raises ModelError if the bytes are not a well-formed
+    model, UnsupportedError for several subgraphs and for tensors without a fixed size.
     """
     with _add_path(path):
         file = FlatFile(data)
@@ -95,7 +98,7 @@ def _allocate(file: FlatFile, session: Session | None) -> Allocation:
 
 
 def _lives(file: FlatFile) -> dict[int, tuple[int, int]]:
-    """Tensor -> the first and the last operator that need it. Constants that operators read are included."""
+    """Returns tensor -> the first and the last operator that need it, also for constants that are read."""
     first = dict.fromkeys(file.inputs, 0)
     last = dict(first)
     for position, op in enumerate(file.operators):

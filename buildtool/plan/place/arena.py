@@ -26,7 +26,8 @@ from buildtool.plan.types import Buffer, Overlap
 class Item(NamedTuple):
     """A piece of memory, live in the half-open interval [lower, upper) of time.
 
-    `size` is in bytes. `alignment`: the offset is a multiple of it. `offset`: the fixed offset, if any.
+    `size` is in bytes. Its offset is a multiple of `alignment`. `offset`: the offset if it is fixed, else
+    None.
     """
 
     lower: int
@@ -56,40 +57,40 @@ class Problem:
 
     @cached_property
     def granule(self) -> int:
-        """Every offset is a multiple of this number of bytes."""
+        """Returns the number of bytes of which every offset is a multiple."""
         return gcd(*(item.alignment for item in self.items)) or 1
 
     @cached_property
     def bound(self) -> Bound:
-        """The best known lower bound of the height of all placements."""
+        """Returns the best known lower bound of the height of all placements."""
         return _bound(self)
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
-        """Sizes in bytes, rounded up to the granule."""
+        """Returns the items' sizes in bytes, rounded up to the granule."""
         return tuple(round_up(item.size, self.granule) for item in self.items)
 
 
 @dataclass(frozen=True)
 class Solution:
-    """An offset for every item; `height` is the end of the highest one (of rounded sizes)."""
+    """An offset for every item. `height` is the end of the highest item, with rounded sizes."""
 
     offsets: tuple[int, ...]
     height: int
 
 
 def round_up(value: int, multiple: int) -> int:
-    """The smallest multiple of `multiple` that is not below `value`."""
+    """Returns the smallest multiple of `multiple` that is not below `value`."""
     return -(-value // multiple) * multiple
 
 
 def height(problem: Problem, offsets: Sequence[int]) -> int:
-    """The end of the highest item in bytes, with rounded sizes."""
+    """Returns the end of the highest item in bytes, with rounded sizes."""
     return max((o + s for o, s in zip(offsets, problem.sizes, strict=True)), default=0)
 
 
 def validate(problem: Problem, offsets: Sequence[int]) -> None:
-    """Raises PlanError unless `offsets` is a legal placement (checked pair by pair)."""
+    """Raises PlanError unless `offsets` is a legal placement. All pairs that share bytes are checked."""
     items, sizes = problem.items, problem.sizes
     if len(offsets) != len(items):
         raise PlanError(f"there are {len(offsets)} offsets for {len(items)} items")
@@ -108,7 +109,7 @@ def validate(problem: Problem, offsets: Sequence[int]) -> None:
 def _overlapping_pairs(
     items: Sequence[Item], sizes: Sequence[int], offsets: Sequence[int]
 ) -> Iterator[tuple[int, int]]:
-    """Pairs of items that share a byte at some time, the item with the earlier birth first.
+    """Yields pairs of items that share a byte at some time, the item that is born earlier first.
 
     Live items are kept in the order of their offsets. An item is compared with those that begin below its
     end, down to its offset minus the largest size.
@@ -132,7 +133,7 @@ def _overlapping_pairs(
 
 
 def arena_problem(buffers: Sequence[Buffer], overlaps: Sequence[Overlap], alignment: int) -> Problem:
-    """A plan's buffers and overlaps as an arena problem, whose times are steps."""
+    """Returns a plan's buffers and overlaps as an arena problem, whose times are steps."""
     return Problem(
         tuple(Item(b.first, b.last + 1, b.size, alignment) for b in buffers),
         tuple(Permission(o.output, o.input, o.distance) for o in overlaps),
@@ -141,9 +142,11 @@ def arena_problem(buffers: Sequence[Buffer], overlaps: Sequence[Overlap], alignm
 
 @dataclass(frozen=True)
 class Bound:
-    """No placement is lower than `bytes`.
+    """A lower bound of the height of all placements.
 
-    `time`: the first time at which the number of live bytes is largest. `live`: that number.
+    bytes: the bound.
+    time: the first time at which the number of live bytes is largest.
+    live: that number, less what overlaps can save.
     """
 
     bytes: int
@@ -182,13 +185,15 @@ def _bound(problem: Problem) -> Bound:
 
 
 def _saving(problem: Problem, permissions: Sequence[Permission]) -> int:
-    """The largest number of an output's bytes that can lie on the inputs of `permissions`, all live together.
+    """Returns the largest number of an output's bytes that can lie on its inputs.
 
-    The output overlaps its k-th input in at most min(size of that input, its own size - distance) bytes, and
-    all inputs in at most (its own size - the smallest distance). With that subtracted from every live output,
-    each byte of the arena is counted at most once: of the items that share a byte, all but one are outputs
-    that lie on another of these items. So the live sum after the subtraction is at most the number of bytes
-    in use.
+    `permissions`: those of the output, with inputs that are all live together.
+
+    The output shares at most min(input's size, output's size - distance) bytes with one input, and at most
+    (output's size - the smallest distance) with all inputs together. If this is subtracted from the live
+    bytes for every live output, each byte of the arena is counted at most once: of the items that share a
+    byte, all but one are outputs that lie on another of these items. So the difference is at most the number
+    of bytes in use.
     """
     if not permissions:
         return 0
@@ -203,13 +208,17 @@ def _saving(problem: Problem, permissions: Sequence[Permission]) -> int:
 
 
 def _live_permissions(problem: Problem, permissions: Sequence[Permission], time: int) -> list[Permission]:
-    """The permissions whose input is live."""
+    """Returns the permissions whose input is live at a time."""
     return [p for p in permissions if problem.items[p.input].lower <= time < problem.items[p.input].upper]
 
 
 @dataclass(frozen=True)
 class _Link:
-    """An input that may lie on an output. Both are live from `time` on."""
+    """An input that may lie on an output.
+
+    `distance`: the input's start is at least this many bytes above the output's. Both are live from `time`
+    on.
+    """
 
     input: int
     distance: int
@@ -225,13 +234,16 @@ _ENDLESS = 1 << 62  # higher than any end
 def _bound_of_chains(
     problem: Problem, by_output: dict[int, list[Permission]], live: dict[int, int], best: int
 ) -> int:
-    """The lower bound from chains of items that may overlap. It is at least `best`.
+    """Returns the lower bound from chains of items that may overlap; at least `best`.
 
-    In a chain, x1 may lie on x0 from d1 bytes above its start on, x2 on x1 from d2 bytes on, and so on. If
-    two neighbours of the chain do not overlap, all items that are live at their time lie side by side. If all
-    neighbours overlap, the chain is one piece of memory, in which x_k begins at d1 + ... + d_k or above. All
-    other items that are live throughout lie outside of it. So a link ends a chain if at its time at most
-    `best` bytes are live side by side.
+    `by_output`: output -> its permissions. `live`: time -> live bytes, less what overlaps can save.
+
+    A chain is items x0, x1, x2 ... of which each may lie on the one before it: x1 at d1 bytes above the start
+    of x0 or higher, x2 at d2 bytes above the start of x1 or higher, and so on. If two neighbours of the chain
+    do not overlap, all items that are live at their time lie side by side. If all neighbours overlap, the
+    chain is one piece of memory, in which x_k begins at d1 + ... + d_k or above. All other items that are
+    live throughout lie outside of it. So a link ends a chain if at its time at most `best` bytes are live
+    side by side.
     """
     best_links = ((o, _best_link(problem, permissions, live)) for o, permissions in by_output.items())
     links = {o: link for o, link in best_links if link is not None and link.apart > best}
@@ -262,7 +274,10 @@ def _bound_of_chains(
 
 
 def _loose_at(problem: Problem, times: Iterable[int]) -> dict[int, list[_Sized]]:
-    """Time -> its live items without permissions to overlap, except items that live for one moment only."""
+    """Returns time -> the items that are live then and have no permission to overlap.
+
+    Items that live for one moment only are left out.
+    """
     linked = {i for p in problem.permissions for i in (p.input, p.output)}
     every = enumerate(zip(problem.items, problem.sizes, strict=True))
     loose = (sized for i, sized in every if i not in linked and sized[0].upper - sized[0].lower > 1)
@@ -276,9 +291,9 @@ def _loose_at(problem: Problem, times: Iterable[int]) -> dict[int, list[_Sized]]
 
 
 def _chain_ends(problem: Problem, links: Mapping[int, _Link]) -> dict[int, int]:
-    """Item -> a lower bound of the height of the chain that begins with it, counted from the item's start.
+    """Returns item -> a lower bound of the height of the chain that begins with it, from the item's start.
 
-    The value is `_ENDLESS` where the chain is a cycle.
+    The value is `_ENDLESS` if the chain is a cycle.
     """
     ends: dict[int, int] = {}
     for start in links:
@@ -296,7 +311,10 @@ def _chain_ends(problem: Problem, links: Mapping[int, _Link]) -> dict[int, int]:
 
 
 def _best_link(problem: Problem, permissions: Sequence[Permission], live: dict[int, int]) -> _Link | None:
-    """The permission of one output that saves most bytes; None where all save nothing."""
+    """Returns the permission of one output that saves the most bytes; None if none saves any.
+
+    `live`: time -> live bytes, less what overlaps can save.
+    """
     output = problem.items[permissions[0].output]
     best: _Link | None = None
     most = 0

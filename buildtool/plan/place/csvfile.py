@@ -1,8 +1,8 @@
-"""Arena problems as tables with the columns id, lower, upper, size, and optionally alignment and offset.
+"""Arena problems as CSV tables with the columns id, lower, upper, size, and optionally alignment and offset.
 
 This is the format of minimalloc's benchmark files: a line with the columns' names, then one line per buffer.
-A buffer is live from `lower` until before `upper` and has `size` bytes. An `offset` fixes where it lies, and
-may be empty. A solution is the same table with all offsets.
+A buffer is live from time `lower` until before `upper` and has `size` bytes. If the line has an `offset`, it
+fixes where the buffer lies. A solution is the same table with all offsets.
 """
 
 from __future__ import annotations
@@ -25,14 +25,17 @@ _NUMBER = re.compile(r"-?[0-9]{1,15}")
 
 @dataclass(frozen=True)
 class Table:
-    """A problem with its buffers' names, in the file's order."""
+    """A problem, and the names of its buffers in the file's order."""
 
     names: tuple[str, ...]
     problem: Problem
 
 
 def read_problem(data: bytes, *, path: str = "") -> Table:
-    """Returns the problem in a file's bytes. Raises ModelError with `path` and line."""
+    """Returns the problem in a file's bytes.
+
+    Raises ModelError if the bytes are not such a table. The error has `path` and the line.
+    """
     if len(data) > MOST_BYTES:
         raise ModelError(f"the file has more than {MOST_BYTES} bytes", path=path)
     try:
@@ -69,7 +72,7 @@ def read_problem(data: bytes, *, path: str = "") -> Table:
 
 
 class _ValueError(ModelError):
-    """A wrong value; `name`: its column."""
+    """An error about a wrong value. `name`: the value's column."""
 
     def __init__(self, text: str, column: str) -> None:
         super().__init__(text)
@@ -113,7 +116,10 @@ def _number(values: dict[str, str], name: str) -> int:
 
 
 def write_solution(table: Table, offsets: Sequence[int]) -> bytes:
-    """The table with every buffer's offset. It has `alignment` only where some alignment is not 1."""
+    """Returns the table with every buffer's offset, as a file's bytes.
+
+    It has the column `alignment` only if some alignment is not 1.
+    """
     items = table.problem.items
     aligned = any(item.alignment != 1 for item in items)
     text = io.StringIO(newline="")

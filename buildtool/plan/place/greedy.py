@@ -1,10 +1,10 @@
-"""Arena offsets by greedy orders: items one after the other into the lowest or the tightest gap.
+"""Arena offsets by greedy orders: items are placed one after the other into the lowest or the tightest gap.
 
-A single order does not reach the bound on common networks; the best of a few orders nearly always does. So
-several orders are tried, bottom up and top down. Where the bound is still not reached, variations of the
-best order follow, in which the item at the top moves forward. Everything is deterministic: a total order
-breaks ties, variations come from a fixed generator, and effort is counted in placements, never in time.
-Placing itself is in C (greedy.c).
+A single order does not reach the lower bound on common networks; the best of a few orders nearly always does.
+So several orders are tried, bottom up and top down. If the bound is still not reached, variations of the best
+order follow, in which the item at the top moves forward. Everything is deterministic: a total order breaks
+ties, variations come from a fixed generator, and effort is counted in placements, never in time. Placing
+itself is in C (greedy.c).
 """
 
 from __future__ import annotations
@@ -34,13 +34,19 @@ FITS = (False, True)  # the lowest gap; the tightest, the top of the arena only 
 
 @dataclass(frozen=True)
 class Task:
-    """The placements to try: every `order` with every rule in FITS, upright and upside down, then variations.
+    """The placements to try, and the problem as arrays.
 
-    Arrays are indexed by item; `order` has one order per row. `pinned`: the item's fixed offset, or -1. The
-    items that are live together with item i are at start[i] to start[i + 1] of `neighbour`, in the order of
-    births. A neighbour at offset o forbids item i the offsets between o - below and o + above. `below` and
-    `above` have a row for the upright problem, and one for the problem upside down if it is tried. A height
-    of `least` ends the trials.
+    Every order is tried with every rule in FITS (which gap an item takes), upright and upside down.
+    Variations of the best order follow. Arrays are indexed by item.
+
+    order: one order of the items per row.
+    pinned: the item's fixed offset, or -1.
+    start, neighbour: the items that are live together with item i are at start[i] to start[i + 1] of
+        `neighbour`, in the order of births.
+    below, above: a neighbour at offset o forbids item i the offsets between o - below and o + above. Both
+        arrays have a row for the upright problem, and one for the problem upside down if it is tried.
+    least: a height of this many bytes ends the trials.
+    variations: how many variations to try.
     """
 
     size: Ints
@@ -79,7 +85,7 @@ _C = load(
 
 
 def best(task: Task) -> Found:
-    """The lowest placement found."""
+    """Returns the lowest placement that is found."""
     arrays = {name: np.ascontiguousarray(getattr(task, name)) for name in _ARRAYS}
     problem = _Problem(
         items=len(task.size),
@@ -103,11 +109,14 @@ def solve(
     enough: int | None = None,
     work: Work | None = None,
 ) -> Solution:
-    """The lowest placement found. The search stops at `enough` bytes (None: at the problem's bound).
+    """Returns the lowest placement that is found.
 
-    It does not notice fixed offsets that contradict each other; arena.validate does. `work`: the budget that
-    is spent; where it has ended, there are no variations. Raises UnsupportedError where the items add up to
-    MOST_BYTES or more.
+    variations: how many variations of the best order are tried at most.
+    enough: the search stops at this height in bytes; None: at the problem's lower bound.
+    work: the budget that is spent; if it has ended, there are no variations.
+
+    The function does not notice fixed offsets that contradict each other; `arena.validate` does. Raises
+    UnsupportedError if the items add up to MOST_BYTES or more.
     """
     items = problem.items
     if not items:
@@ -143,9 +152,10 @@ def _ints(values: Sequence[int]) -> Ints:
 
 
 def _upside_down(problem: Problem) -> Problem:
-    """The same problem with addresses negated. It may have no fixed offsets and only one alignment.
+    """Returns the same problem with addresses negated.
 
-    offset(in) >= offset(out) + d becomes offset'(out) >= offset'(in) + d + size(in) - size(out).
+    The problem must have no fixed offsets, and the same alignment for all items. offset(in) >= offset(out) +
+    d becomes offset'(out) >= offset'(in) + d + size(in) - size(out).
     """
     sizes, granule = problem.sizes, problem.granule
     permissions = (
@@ -156,7 +166,10 @@ def _upside_down(problem: Problem) -> Problem:
 
 
 def _list_neighbours(ways: Sequence[Problem]) -> tuple[Ints, Ints, Ints, Ints]:
-    """Task's `start`, `neighbour`, `below` and `above`. The problems in `ways` differ only in permissions."""
+    """Returns the arrays `start`, `neighbour`, `below` and `above` of Task.
+
+    `ways`: the problem upright, and upside down if that is tried. The two differ only in permissions.
+    """
     problem = ways[0]
     sizes = _ints(problem.sizes)
     lower, upper = _ints([i.lower for i in problem.items]), _ints([i.upper for i in problem.items])
@@ -182,7 +195,10 @@ def _list_neighbours(ways: Sequence[Problem]) -> tuple[Ints, Ints, Ints, Ints]:
 
 
 def _orders(problem: Problem) -> Iterator[Ints]:
-    """Yields orders that do well on networks. Ties go by size, then by later birth, then by index."""
+    """Yields orders of the items that do well on networks.
+
+    Ties are broken by size, then by later birth, then by index.
+    """
     sizes = _ints(problem.sizes)
     lower, upper = _ints([i.lower for i in problem.items]), _ints([i.upper for i in problem.items])
     crowd, length = _crowd_of_each(lower, upper, sizes), upper - lower
@@ -204,7 +220,7 @@ def _orders(problem: Problem) -> Iterator[Ints]:
 
 
 def _crowd_of_each(lower: Ints, upper: Ints, sizes: Ints) -> Ints:
-    """For every item, the largest sum of sizes that are live at one time during its life."""
+    """Returns for every item the largest number of bytes that are live at one time during its life."""
     times = np.unique(lower)
     live = np.zeros(len(times), np.int64)
     for moments, sign in ((lower, 1), (upper, -1)):

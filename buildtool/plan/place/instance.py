@@ -1,8 +1,8 @@
-"""Arena problems in the form that the search needs: whole units, sections of time, distances of neighbours.
+"""Arena problems in the form that the exact search needs: whole units, sections of time, distances.
 
-A section is an interval of time with more live bytes than just before and just after it: items that fit
-there fit everywhere. Items that are never live or have no size are left out, because nothing collides with
-them.
+A section is an interval of time with more live bytes than just before and just after it: items that fit in
+the sections fit everywhere. Items that are never live or have no size are left out, because nothing collides
+with them.
 """
 
 from __future__ import annotations
@@ -30,16 +30,26 @@ MOST_UNITS = 1 << 29  # what all items and alignments add up to, so that sums st
 class Instance:
     """A problem in units of `unit` bytes; arrays are indexed by item unless said otherwise.
 
-    `items`: positions in Problem.items. The item is live in the sections from `first` to before `last`.
-    `pinned`: the item's fixed offset, or -1. `floor`: the lowest offset at which it does not collide with
-    pinned items. `low`: the smallest distance of a neighbour that lies above it. `loose`: 1 if it has a
-    permission. `twin`: the previous item that is equal in everything, or -1. Item i's neighbours are at
-    start[i] to start[i + 1] of `neighbour`. If the neighbour lies above i, their offsets differ by at least
-    `above`. If i lies above the neighbour, they differ by at least `below`. Arrays `share_*` are indexed by
-    permission: both items, the sections in which both are live, the units that they can share, and their
-    distance. `capped`: some permissions are not used in full, so that finding no placement proves nothing.
-    (Negative distances count as 0. In a cycle of items that may lie at one offset, not all will.) `order`:
-    the items in the first order of `solver.runs`, where that is known.
+    items: positions in Problem.items.
+    capped: whether some permissions are not used in full, so that finding no placement proves nothing.
+        (Negative distances count as 0. Items that may all lie at one offset, because their permissions form a
+        cycle, are not all placed there.)
+    sections: their number.
+    first, last: the item is live in the sections from `first` to before `last`.
+    pinned: the item's fixed offset, or -1.
+    floor: the lowest offset at which the item does not collide with pinned items.
+    low: the smallest distance of a neighbour that lies above the item.
+    loose: 1 if the item has a permission to overlap.
+    twin: the previous item that is equal in everything, or -1.
+    start, neighbour: item i's neighbours (items that are live together with it) are at start[i] to start[i +
+        1] of `neighbour`.
+    above: if the neighbour lies above item i, their offsets differ by at least this.
+    below: if item i lies above the neighbour, their offsets differ by at least this.
+    share_output, share_input: by permission: its two items.
+    share_first, share_last: by permission: the sections in which both items are live.
+    share_units: by permission: how many units the two items can share.
+    share_distance: by permission: its distance.
+    order: the items in the first order of `solver.runs`, where that is known.
     """
 
     unit: int
@@ -73,7 +83,10 @@ class Instance:
 
     @cached_property
     def addresses(self) -> dict[str, int]:
-        """The addresses of the search's arrays, which are valid as long as the instance lives."""
+        """Returns array -> its address in memory, for the arrays that the search reads.
+
+        The addresses are valid as long as the instance lives.
+        """
         return {name: array.ctypes.data for name, array in self._search_arrays.items()}
 
 
@@ -94,7 +107,7 @@ _C = load(
 
 
 def compile_problem(problem: Problem) -> Instance:
-    """The instance of a problem. Raises UnsupportedError for too many items or too large sizes."""
+    """Returns the instance of a problem. Raises UnsupportedError for too many items or too large sizes."""
     count, permitted = len(problem.items), len(problem.permissions)
     if count > MOST_ITEMS:
         raise UnsupportedError(f"the exact search takes {MOST_ITEMS} items, the problem has {count}")

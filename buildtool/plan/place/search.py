@@ -1,22 +1,24 @@
 """Exact search for arena offsets, in C (search.c).
 
 Items are placed from the bottom up, in the order of their offsets. Each lies as low as the items placed
-before allow (its level). Equal offsets follow the order of preference. At least one lowest placement can be
-built in this way: one in which no single item could move lower. So:
+before it allow; this offset is its level. Items with equal offsets follow an order of preference. At least
+one lowest placement can be built in this way: one in which no single item could move lower. So:
 
-- An item has been passed over if its level is below the last offset (or equal, and it comes first). It has
-  to wait until a later item lies below it and supports it. That later item must overlap the place where the
-  waiting item could lie now, or else the waiting item would lie there.
+- An item has been passed over if its level is below the offset of the item placed last (or equal to it, and
+  the item comes first). It has to wait until a later item lies below it and supports it. That later item must
+  overlap the place where the waiting item could lie now, or else the waiting item would lie there.
 - No item is placed so high that a waiting item would fit completely below it.
-- Of items that are equal in everything the first is placed first.
-- In every section the waiting items fit above the lowest level, at every threshold: the items that cannot
-  begin below t end at t plus the sum of their sizes at the earliest. So an item that is too high to be the
-  lowest of its section waits for an item that can be.
-- Parts whose items share no time are searched separately; if one part fails, the others do not matter.
-- A run may order parts again when they separate: by the largest waiting size in one of an item's sections.
-- Where the possible offsets of an item are known (see `find_allowed_offsets`), its level is the next of them.
-- The levels, and which items have been passed over, are the whole state. Failed states are remembered by
-  128 bits of hash, for later branches and runs.
+- Of items that are equal in everything the first one is placed first.
+- In every section of time the waiting items have to fit above the lowest level, and above every higher
+  threshold t: the items that cannot begin below t end at t plus the sum of their sizes at the earliest. So an
+  item that is too high to be the lowest one of its section waits for an item that can be.
+- Parts of the problem whose items share no time are searched separately; if one part fails, the others do not
+  matter. A run may then give the items of a part another order of preference: first the item in one of whose
+  sections most bytes wait to be placed.
+- Where the possible offsets of an item are known (see `find_allowed_offsets`), its level is the next one of
+  them.
+- The levels, and which items have been passed over, are the whole state. Failed states are remembered by 128
+  bits of hash, for later branches and runs.
 
 Permitted overlaps are neighbours at a distance below the item's size; the bytes that they can share are
 subtracted from the sums. An item with such a permission is not passed over by an equal offset, since the two
@@ -82,19 +84,20 @@ _C = load(
 
 
 def is_small(instance: Instance, capacity: int) -> bool:
-    """Whether a problem is small enough for `find_allowed_offsets`."""
+    """Returns whether a problem is small enough for `find_allowed_offsets`. `capacity` is in units."""
     return capacity <= MOST_UNITS and len(instance.items) <= MOST_MEMBERS
 
 
 def find_allowed_offsets(instance: Instance, capacity: int) -> Sets | None:
-    """Returns the possible offsets of each item at a capacity (in units); None where nothing fits.
+    """Returns the possible offsets of each item at a capacity (in units); None if nothing fits.
 
     The slack of a section is the capacity minus the sizes in it. In a nearly full section a subset of the
-    other items lies below an item, with free space of at most the slack. So its offset is one of their subset
-    sums, or at most the slack above one. Where an output and an input cannot lie side by side, they overlap,
-    and the offsets of one restrict the other's. Along a chain of regions whose outputs lie over their inputs,
-    this shows soon that no offsets are consistent; a search by branches would show it late. The sets hold for
-    every placement, so a search within them loses nothing. They are computed in C (allowed.c).
+    other items lies below an item, with free space of at most the slack. So the item's offset is one of their
+    subset sums, or at most the slack above one. If an output and an input cannot lie side by side, they
+    overlap, and the offsets of one restrict the offsets of the other. Along a chain of regions whose outputs
+    lie over their inputs, this shows soon that no offsets are consistent; a search by branches would show it
+    late. The sets hold for every placement, so a search within them loses nothing. They are computed in C
+    (allowed.c).
     """
     count = len(instance.items)
     offsets = np.empty((count, capacity // WORD + 1), np.uint64)
@@ -114,16 +117,16 @@ def find_allowed_offsets(instance: Instance, capacity: int) -> Sets | None:
 
 
 class Verdict(enum.IntEnum):
-    """How a run ended."""
+    """How a run of the search ended."""
 
-    FOUND = 1
+    FOUND = 1  # a placement within the capacity
     IMPOSSIBLE = 2  # proven: nothing fits
     LIMIT = 3  # too many nodes
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The end of a run. `offsets` of the instance's items, in units, are valid only if FOUND."""
+    """The end of a run. `offsets`: of the instance's items, in units; valid only if the verdict is FOUND."""
 
     verdict: Verdict
     offsets: tuple[int, ...]
@@ -131,9 +134,10 @@ class Outcome:
 
 
 class Search:
-    """Runs on one instance at one capacity (in units). Failed states are kept from run to run.
+    """Runs of the search on one instance at one capacity (in units). Failed states are kept from run to run.
 
-    `allowed`: the possible offsets, where they are known.
+    `table_bits`: 2 to this power is the number of states that the table of failed states holds. `allowed`:
+    the possible offsets, where they are known.
     """
 
     def __init__(
@@ -160,8 +164,8 @@ class Search:
     def run(self, order: Sequence[int], limit: int, crowded: bool = False) -> Outcome:
         """Searches once, with the items in this order of preference. The search ends after `limit` nodes.
 
-        `crowded`: where a problem separates into parts, the items of a part are ordered again. The more units
-        wait to be placed in one of an item's sections, the earlier the item comes; `order` decides between
+        `crowded`: whether the items of a part get another order when the problem separates into parts. Then
+        the item comes first in one of whose sections most units wait to be placed; `order` decides between
         equals.
         """
         items = np.array(order, dtype=np.int32)

@@ -41,7 +41,7 @@ LEAST_WEIGHT, WEIGHTS = 768, 512  # an area counts from 3/4 to 5/4 of itself, in
 
 
 class Status(enum.Enum):
-    """What a search has proven."""
+    """What a search has proven about a problem."""
 
     OPTIMAL = "optimal"  # no placement is lower
     FEASIBLE = "feasible"  # a placement, perhaps not the lowest
@@ -53,7 +53,8 @@ class Status(enum.Enum):
 class Result:
     """The result of a search that visited `nodes` nodes.
 
-    `solution`: the placement that was found, if any. `bound`: no placement is lower than this, in bytes.
+    `solution`: the placement that was found; None if there is none. `bound`: no placement is lower than this,
+    in bytes.
     """
 
     status: Status
@@ -71,7 +72,10 @@ class _Solver:
         self._bits = min(MOST_TABLE_BITS, max(LEAST_TABLE_BITS, budget.bit_length()))
 
     def search(self, capacity: int, budget: int) -> tuple[Verdict, Solution | None]:
-        """Searches for a placement within `capacity` bytes. Visits at most `budget` nodes."""
+        """Searches for a placement within `capacity` bytes. Visits at most `budget` nodes.
+
+        Returns how the search ended, and the placement if one was found.
+        """
         # All items on top of each other stay below MOST_UNITS, so a larger capacity makes no difference.
         units = min(capacity // self.instance.unit, MOST_UNITS - 1)
         small = is_small(self.instance, units)
@@ -102,7 +106,7 @@ class _Solver:
 
     @property
     def _impossible(self) -> Verdict:
-        """The verdict after the search has tried everything without success."""
+        """Returns the verdict after a search has tried everything without success."""
         return Verdict.LIMIT if self.instance.capped else Verdict.IMPOSSIBLE
 
     def _solution(self, units: Sequence[int]) -> Solution:
@@ -114,7 +118,7 @@ class _Solver:
 
 
 def _least_height(problem: Problem) -> int:
-    """A lower bound of all placements: that of live bytes, and the ends of items at fixed offsets.
+    """Returns a lower bound in bytes of all placements: of live bytes, and of items at fixed offsets.
 
     The search leaves out items that are never live, but they count as part of a placement's height.
     """
@@ -125,9 +129,9 @@ def _least_height(problem: Problem) -> int:
 
 
 def decide(problem: Problem, capacity: int, budget: int, work: Work | None = None) -> Result:
-    """Returns any placement of at most `capacity` bytes. The status is OPTIMAL if it is as low as the bound.
+    """Returns any placement of at most `capacity` bytes that a search of `budget` nodes finds.
 
-    `work`: the budget that is spent.
+    The status is OPTIMAL if the placement is as low as the lower bound. `work`: the budget that is spent.
     """
     least = _least_height(problem)
     if work is not None:
@@ -146,12 +150,12 @@ def decide(problem: Problem, capacity: int, budget: int, work: Work | None = Non
 
 
 def units(problem: Problem, result: Result) -> int:
-    """The units of work that `decide` spends on a result."""
+    """Returns the units of work that `decide` spends on a result."""
     return (SETTING_UP + result.nodes) * len(problem.items)
 
 
 def solve(problem: Problem, budget: int) -> Result:
-    """The lowest placement found.
+    """Returns the lowest placement that a search of `budget` nodes finds.
 
     The status is UNKNOWN only if fixed offsets prevent even a first placement.
     """
@@ -165,10 +169,10 @@ def solve(problem: Problem, budget: int) -> Result:
 
 
 def minimise(problem: Problem, start: Solution, budget: int) -> Result:
-    """The lowest placement found. The search begins at `start`, and the result is never higher than that.
+    """Returns the lowest placement that a search of `budget` nodes finds, at most as high as `start`.
 
-    It tries the bound first: if the bound can be reached, this is often easy. Then it tries the middle
-    between the highest height that failed and the best height, until no height is between them.
+    It tries the lower bound first: if this can be reached, it is often easy. Then it tries the middle between
+    the highest height that failed and the best height, until no height is between the two.
     """
     least = _least_height(problem)
     if start.height <= least:
@@ -196,7 +200,7 @@ def minimise(problem: Problem, start: Solution, budget: int) -> Result:
 
 
 def improve(problem: Problem, solution: Solution, budget: int, work: Work | None = None) -> Solution:
-    """A placement that is not higher than `solution`: lower if one was found within `budget` nodes.
+    """Returns a placement that is at most as high as `solution`: a lower one if `budget` nodes find it.
 
     Returns `solution` itself if the problem has too many items for the search, or if the budget of `work` has
     ended.
@@ -215,10 +219,7 @@ def improve(problem: Problem, solution: Solution, budget: int, work: Work | None
 def solve_problem(
     problem: Problem, capacity: int | None, budget: int, session: Session | None = None
 ) -> Result:
-    """Without a capacity, returns the result of `solve`.
-
-    With a capacity in bytes, returns that of `decide`.
-    """
+    """Returns the result of `solve` if `capacity` is None, else that of `decide` for this many bytes."""
 
     def make() -> Result:
         return solve(problem, budget) if capacity is None else decide(problem, capacity, budget)
@@ -227,7 +228,7 @@ def solve_problem(
 
 
 def improved(problem: Problem, budget: int, session: Session | None = None) -> Solution:
-    """The lowest placement by greedy orders, lowered by an exact search."""
+    """Returns the lowest placement by greedy orders, lowered by an exact search of `budget` nodes."""
 
     def make() -> Result:
         return Result(Status.FEASIBLE, improve(problem, greedy.solve(problem), budget), 0, 0)
@@ -259,7 +260,7 @@ def _pack(result: Result) -> bytes:
 
 
 def _unpack(data: bytes, problem: Problem) -> Result:
-    """The result in `data`. Raises an exception where it is not a legal placement of the problem."""
+    """Returns the result in `data`. Raises an exception if it is not a legal placement of the problem."""
     status, offsets, bound, nodes = msgpack.unpackb(data)
     solution = None
     if offsets is not None:
@@ -273,18 +274,18 @@ def _unpack(data: bytes, problem: Problem) -> Result:
 
 
 def following(state: int) -> int:
-    """The state of the pseudorandom generator after `state`."""
+    """Returns the state of the pseudorandom generator after `state`."""
     return (state * _MULTIPLIER + _INCREMENT) % _MODULUS
 
 
 def choice(state: int, choices: int) -> int:
-    """A pseudorandom number from 0 to `choices` - 1, taken from the generator's state."""
+    """Returns a pseudorandom number from 0 to `choices` - 1, taken from the generator's state."""
     return (state >> _LOW_BITS) % choices
 
 
 @dataclass(frozen=True)
 class Run:
-    """One run of the search: the order of items, how many nodes it may visit, and `crowded` (see Search)."""
+    """One run of the search: the order of items, the most nodes it may visit, `crowded` as in Search.run."""
 
     order: tuple[int, ...]
     limit: int
@@ -292,7 +293,7 @@ class Run:
 
 
 def runs(problem: Problem, instance: Instance) -> Iterator[Run]:
-    """Yields an endless sequence of runs, the more promising ones first."""
+    """Yields an endless sequence of runs of the search, the more promising ones first."""
     if instance.order:
         yield Run(instance.order, FIRST_LIMIT)
     live = np.zeros(instance.sections, np.int64)
@@ -322,7 +323,7 @@ def runs(problem: Problem, instance: Instance) -> Iterator[Run]:
 
 
 def _order(keys: Sequence[tuple[int, int, int]], instance: Instance) -> tuple[int, ...]:
-    """The items by descending key. Items with equal keys, and twins, are ordered by position."""
+    """Returns the items by descending key. Items with equal keys, and twins, are ordered by position."""
     try:
         first, second, third = -np.array(keys, np.int64).reshape(-1, 3).T
         order: list[int] = np.lexsort((third, second, first)).tolist()

@@ -2,10 +2,11 @@
 
 Each memory has a capacity, and each item has a price in each memory. The search finds the cheapest choice of
 memories within both capacities. It decides items one after the other, those with the largest difference in
-price first, each in its cheaper memory first. It drops a choice that cannot become cheaper than the best so
-far, or that has more live bytes than a memory holds. Complete choices are placed in each memory by itself.
-The search begins with a simple placement: each item in the first memory where it fits. Effort is counted in
-nodes, never in time: within the limit the result is proven, beyond it it is the best so far.
+price first, each in its cheaper memory first. It drops a choice that cannot become cheaper than the best one
+so far, or that has more live bytes than a memory holds. Complete choices are placed in each memory by itself.
+The search begins with a simple placement, in which each item lies in the first memory where it fits. Effort
+is counted in nodes, never in time. Within the limit of nodes the result is proven to be the cheapest; beyond
+the limit it is the best one found.
 """
 
 from __future__ import annotations
@@ -33,9 +34,11 @@ Prices = Sequence[tuple[int, int]]  # of each item, in the first memory and in t
 class Spread:
     """A placement over two memories.
 
-    `second`: for each item, whether it lies in the second memory. `offsets`: for each item, its offset from
-    the start of its memory. `heights`: bytes that are used of each memory. `price`: the sum of the items'
-    prices. `is_proven`: whether it is proven that no choice is cheaper.
+    second: for each item, whether it lies in the second memory.
+    offsets: for each item, its offset from the start of its memory.
+    heights: bytes that are used of each memory.
+    price: the sum of the items' prices.
+    is_proven: whether it is proven that no choice is cheaper.
     """
 
     second: tuple[bool, ...]
@@ -48,7 +51,12 @@ class Spread:
 def spread(
     problem: arena.Problem, prices: Prices, capacities: tuple[int, int], nodes: int = NODES
 ) -> Spread | None:
-    """The cheapest placement within both capacities (bytes), or the best found; None if the search fails."""
+    """Returns the cheapest placement within both capacities, or the best one found; None if none is found.
+
+    prices: of each item, in the first memory and in the second.
+    capacities: bytes of the two memories.
+    nodes: after this many choices the search ends.
+    """
     search = _Search(problem, prices, capacities)
     worth, sizes = [abs(first - second) for first, second in prices], problem.sizes
     # the items first whose choice of memory is worth most, then those worth most per byte, then the largest
@@ -74,7 +82,10 @@ def part(problem: arena.Problem, inside: Sequence[int]) -> arena.Problem:
 
 
 class _Search:
-    """A depth-first search. Bytes that are live together in a memory may not exceed its target capacity."""
+    """A depth-first search for the memory of each item.
+
+    Bytes that are live together in a memory may not exceed a target, which is a share of its capacity.
+    """
 
     def __init__(self, problem: arena.Problem, prices: Prices, capacities: tuple[int, int]) -> None:
         self.problem, self.prices, self.capacities = problem, prices, capacities
@@ -95,7 +106,7 @@ class _Search:
         self.chosen: list[int] = [-1] * count
 
     def one_by_one(self, order: Sequence[int]) -> None:
-        """Puts each item into its cheaper memory if it fits beside the items there, else into the other."""
+        """Puts each item, in this order, into its cheaper memory if it fits there, else into the other."""
         inside: list[list[int]] = [[], []]
         placed = [arena.Solution((), 0), arena.Solution((), 0)]
         for item in order:
@@ -110,12 +121,16 @@ class _Search:
         self._take(inside, placed)
 
     def _cheaper_first(self, item: int) -> tuple[int, int]:
-        """Both memories, the one that is cheaper for the item first."""
+        """Returns both memories (0 and 1), the one that is cheaper for the item first."""
         first, second = self.prices[item]
         return (0, 1) if first <= second else (1, 0)
 
     def _take(self, inside: Sequence[Sequence[int]], placed: Sequence[arena.Solution]) -> None:
-        """Keeps the placements in both memories as the best ones if they are cheaper than the best so far."""
+        """Keeps a choice of memories with its placement if it is cheaper than the best choice so far.
+
+        `inside`: the items in each of the two memories. `placed`: the placement of these items in each
+        memory.
+        """
         second, offsets = [False] * len(self.chosen), [0] * len(self.chosen)
         for memory in (0, 1):
             for item, offset in zip(inside[memory], placed[memory].offsets, strict=True):
@@ -126,7 +141,10 @@ class _Search:
             self.best = Spread(tuple(second), tuple(offsets), heights, price, False)
 
     def run(self, share: float, nodes: int, placements: int) -> bool:
-        """Searches with a share of the capacities as target. Returns whether it examined every choice."""
+        """Searches with a share of the capacities as target. Returns whether it examined every choice.
+
+        `nodes`, `placements`: after this many choices, or placed choices, the search ends.
+        """
         self.aims = tuple(int(capacity * share) for capacity in self.capacities)
         self.nodes, self.placements, self.is_complete = nodes, placements, True
         self._decide(0, 0)
@@ -150,9 +168,9 @@ class _Search:
             self._put(item, memory, -1)
 
     def _put(self, item: int, memory: int, sign: int) -> None:
-        """Puts an item into a memory (1) or takes it out again (-1).
+        """Puts an item into a memory if `sign` is 1, or takes it out again if it is -1.
 
-        Of two items that may overlap the smaller one is not counted while both live: it may need no bytes.
+        If two items may overlap, the smaller one is not counted while both are live: it may need no bytes.
         """
         live, sizes, span = self.live[memory], self.problem.sizes, self.spans[item]
         live[span] += sign * sizes[item]

@@ -1,7 +1,7 @@
-"""The order in which the groups of a streamed region advance.
+"""The order in which the groups of a streamed region advance. An advance makes some rows of a group's output.
 
-To make rows, a group first lets the group before it make the rows that it needs. In the middle of a signal or
-an image the same advances come again and again, some rows further down. They are found once and repeated: a
+Before a group makes rows, the group before it makes the rows that these need. In the middle of a signal or an
+image the same advances come again and again, some rows further down. They are found once and repeated: a
 signal of a million samples takes hardly longer than a short one.
 """
 
@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from buildtool.plan.schedule.axis import Axis, AxisTable
 from buildtool.plan.schedule.branches import Branches, Progress
+from buildtool.plan.schedule.pace import Pace
 from buildtool.plan.types import SOURCE, Group, Scheme
 
 Ints = npt.NDArray[np.int32]
@@ -23,27 +24,38 @@ _INPUT = -1  # the place of the region's input, behind those of the groups
 
 @dataclass(frozen=True)
 class Link:
-    """A group with the data of its loops.
+    """A group of a streamed region with the data of its loops.
 
-    `axis`: its row axis from tensor `input` to its output. `height`: rows of its output. `input_height`: rows
-    of its input. `branches`: the lanes if the group's operators advance together, else None.
+    axis: its row axis from tensor `input` to its output.
+    pace: the rows of its steps.
+    input: the tensor whose rows decide when it advances.
+    input_height: rows of that tensor.
+    branches: its lanes, if its operators advance together (see `branches`); else None.
     """
 
     group: Group
     axis: Axis
-    height: int
+    pace: Pace
     input: int
     input_height: int
     branches: Branches | None
 
+    @property
+    def height(self) -> int:
+        """Returns the rows of the group's output."""
+        return self.pace.height
+
 
 class Walk:
-    """Lets the groups of `chain` advance, one after the other. `asks`: rows of the input are delivered.
+    """Lets the groups of a region advance, and records the advances.
 
-    `begins`: the row with which each group begins, 0 if not given.
+    chain: the groups, in order.
+    asks: whether the first group asks for the rows of a delivered input image.
+    begins: the row with which each group begins; 0 if not given.
 
-    The state of a walk is how far each group is. Two states are alike if all groups are equally far from each
-    other, as rows of the last group. From there the same advances follow, unless a group ends before.
+    The state of a walk is how far each group has come. Two states are alike if the groups have the same
+    distances from each other, counted in rows of the last group. The same advances follow such states, unless
+    a group ends before.
     """
 
     def __init__(self, chain: Sequence[Link], asks: bool, begins: Sequence[int] = ()) -> None:
@@ -56,12 +68,12 @@ class Walk:
         self._new: list[tuple[int, int, int, int]] = []
         self._seen: dict[tuple[int, ...], int] = {}  # state -> the round that begins with it
         self._rounds: list[tuple[int, int]] = []  # rows of the last group and new advances before each
-        self._room: list[list[int]] = []  # for each round: how many rows each group may be further down
+        self._room: list[list[int]] = []  # for each round: rows that each group can still advance
 
     def lines(self, until: int = -1) -> Ints:
-        """All advances, as lines (group, last operator, y0, y1); the group of delivered rows is -1.
+        """Returns all advances, as an array of rows (group, last operator, y0, y1); group -1 delivers rows.
 
-        They end when the last group has made `until` rows, or all of them.
+        They end when the last group has made `until` rows, or all of its rows if `until` is below 0.
         """
         last = len(self._chain) - 1
         end = self._chain[last].height if until < 0 else until
@@ -76,7 +88,7 @@ class Walk:
         return np.concatenate(self._done)
 
     def _pull(self, index: int, need: int) -> None:
-        """Lets a group (-1: the input) advance until it has made `need` rows."""
+        """Lets group number `index` (-1: the input) advance until it has made `need` rows."""
         if index < 0:
             if self._asks and self._made[_INPUT] < need:
                 self._new.append((-1, SOURCE, self._made[_INPUT], need))
@@ -93,19 +105,22 @@ class Walk:
                     self._new.append((index, link.group.ops[lane], y0, y1))
                 self._made[index] = progress.made[-1]
                 continue
-            y0, end = self._made[index], self._made[index] + link.group.rows_per_step
-            y1 = min(end, link.height)
+            y0 = self._made[index]
+            y1 = link.pace.end(y0)
             high = link.axis.high(y1)
             if self._room:
                 room = self._room[-1]
-                room[index] = min(room[index], link.height - end)
+                room[index] = min(room[index], link.pace.room(y0))
                 room[index - 1] = min(room[index - 1], link.input_height - high)
             self._pull(index - 1, max(0, min(link.input_height, high)))
             self._new.append((index, link.group.ops[-1], y0, y1))
             self._made[index] = y1
 
     def _repeat(self, end: int) -> None:
-        """Repeats the advances since a state that is like this one, as often as no group ends."""
+        """If an earlier state was like this one, repeats the advances since then, as long as no group ends.
+
+        `end`: the rows of the last group at which the walk ends.
+        """
         y = self._made[-2]
         first = self._seen.setdefault(self._state(), len(self._rounds))
         if first == len(self._rounds):
@@ -129,7 +144,12 @@ class Walk:
         self._seen, self._rounds, self._room = {}, [], []
 
     def _state(self) -> tuple[int, ...]:
-        """How far the groups, and the deliveries, are from each other."""
+        """Returns for each group, and for the deliveries, its rows beyond those of the last group.
+
+        If a group makes r rows for each row of the last group (see `_find_rates`), this is its rows less r
+        times the rows of the last group. Groups of branches add the result of `Progress.ahead`. States with
+        equal results are alike.
+        """
         y = self._made[-2]
         ahead = [made - rate * y for made, rate in zip(self._made, self._rates, strict=True)]
         for progress, rate in zip(self._progresses, self._rates, strict=False):
@@ -137,15 +157,15 @@ class Walk:
         return tuple(ahead if self._asks else ahead[:-1])
 
     def _put_away(self, count: int) -> None:
-        """Makes the first of the new advances an array."""
+        """Moves the first `count` new advances into an array of finished ones."""
         self._done.append(np.array(self._new[:count], np.int32).reshape(-1, 4))
         self._new = self._new[count:]
 
 
 def _find_rates(chain: Sequence[Link]) -> list[int]:
-    """Rows of each group, and last of the input, for each row of the last group.
+    """Returns how many rows each group makes for each row of the last group.
 
-    Empty where these are not whole numbers.
+    The last item is the number of rows of the region's input. Empty if these are not whole numbers.
     """
     rates = [1]
     for link in reversed(chain):
@@ -156,7 +176,10 @@ def _find_rates(chain: Sequence[Link]) -> list[int]:
 
 
 def _find_rates_of_operators(chain: Sequence[Link], rates: Sequence[int]) -> dict[int, int]:
-    """Rows of each operator that ends an advance, for each row of the last group."""
+    """Returns operator that ends an advance -> its rows for each row of the last group.
+
+    `rates`: the result of `_find_rates`. SOURCE stands for the region's input.
+    """
     of = {SOURCE: rates[_INPUT]}
     for link, rate in zip(chain, rates, strict=False):
         if link.branches:
@@ -167,10 +190,11 @@ def _find_rates_of_operators(chain: Sequence[Link], rates: Sequence[int]) -> dic
 
 
 def branch_advances(lanes: Branches, made: int = -1, *, asks: bool = False) -> Ints:
-    """The advances of branches alone until they have made `made` rows, or all: lines (0, lane, y0, y1).
+    """Returns the advances of a group of branches alone, as an array of rows (0, lane, y0, y1).
 
-    With `asks`, there are also lines (-1, SOURCE, y0, y1) for the input rows that they ask for.
+    They end when the group has made `made` rows, or all of its rows if `made` is below 0. With `asks`, there
+    are also rows (-1, SOURCE, y0, y1) for the input rows that the group asks for.
     """
     group = Group(tuple(range(len(lanes.lanes))), Scheme.BRANCHES)
-    link = Link(group, Axis(), lanes.lanes[-1].height, -1, lanes.height, lanes)
+    link = Link(group, Axis(), Pace.even(lanes.lanes[-1].height, 1), -1, lanes.height, lanes)
     return Walk([link], asks).lines(made)

@@ -1,4 +1,4 @@
-"""What an output element reads along one axis: a window that moves by a fixed stride, or a table."""
+"""What an output element (row or column) reads along one axis: a window with a fixed stride, or a table."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ N = TypeVar("N", npt.NDArray[np.int32], npt.NDArray[np.int64])
 
 @dataclass(frozen=True)
 class Axis:
-    """Output element q reads input elements [q * stride - pad, q * stride - pad + kernel).
+    """What an output element reads along one axis: a window that moves by a fixed stride.
 
-    `kernel` counts the gaps of a dilation.
+    Output element q reads input elements [q * stride - pad, q * stride - pad + kernel). `kernel` counts the
+    gaps of a dilation. Elements are rows or columns.
     """
 
     kernel: int = 1
@@ -28,34 +29,37 @@ class Axis:
     pad: int = 0
 
     def low(self, q: int) -> int:
-        """The first input element that output element q reads; may be negative."""
+        """Returns the first input element that output element q reads; it may be negative."""
         return q * self.stride - self.pad
 
     def high(self, q: int) -> int:
-        """One past the last input element that output elements below q read; may be too large."""
+        """Returns one past the last input element that output elements below q read.
+
+        It may be beyond the input's end.
+        """
         return (q - 1) * self.stride - self.pad + self.kernel
 
     def lows(self, q: N) -> N:
-        """`low` of many elements."""
+        """Returns `low` for an array of output elements."""
         return q * self.stride - self.pad
 
     def highs(self, q: N) -> N:
-        """`high` of many elements."""
+        """Returns `high` for an array of output elements."""
         return (q - 1) * self.stride - self.pad + self.kernel
 
     def extent(self, n: int) -> int:
-        """How many input elements n neighbouring output elements read, padding included."""
+        """Returns how many input elements n neighbouring output elements read, padding included."""
         return (n - 1) * self.stride + self.kernel
 
     def ready(self, made: int) -> int:
-        """How many output elements can be made from the first `made` input elements; may be below 0."""
+        """Returns how many output elements can be made of the first `made` input elements; may be below 0."""
         return (made + self.pad - self.kernel) // self.stride + 1
 
     def after(self, earlier: Axis) -> Axis:
-        """The axis of two operators in a row: first `earlier`, then this one.
+        """Returns the axis of two operators in a row: first the operator of `earlier`, then this one.
 
-        Raises PlanError where `earlier` is a table and this axis is not: only a table knows its number of
-        elements (see `tabulate`).
+        If `earlier` is a table, this axis has to be a table, too, or a window of one element with stride 1.
+        Otherwise PlanError is raised, because the number of output elements is not known (see `tabulate`).
         """
         if isinstance(earlier, AxisTable):
             if self != Axis():
@@ -70,42 +74,46 @@ class Axis:
 
 @dataclass(frozen=True)
 class AxisTable(Axis):
-    """Output element q reads input elements [first[q], end[q]); both lists are in ascending order.
+    """A table of what each output element reads: input elements [first[q], end[q]) for output element q.
 
-    It describes an operator whose windows do not move by a whole stride, for example one that enlarges its
-    input. The ranges lie within the input and may be empty. `kernel`, `stride` and `pad` have no meaning.
+    Both lists are in ascending order. The table describes an operator whose windows do not move by a whole
+    stride, for example one that enlarges its input. The ranges lie within the input and may be empty.
+    `kernel`, `stride` and `pad` have no meaning.
     """
 
     first: tuple[int, ...] = ()
     end: tuple[int, ...] = ()
 
     def low(self, q: int) -> int:
-        """The first input element that output element q reads, or a later one."""
+        """Returns the first input element that output element q or a later one reads."""
         return self.first[max(0, q)] if q < len(self.first) else self.end[-1]
 
     def high(self, q: int) -> int:
-        """One past the last input element that output elements below q read, or an earlier one."""
+        """Returns one past the last input element that output elements below q read."""
         return self.end[min(q, len(self.end)) - 1] if q > 0 else 0
 
     def lows(self, q: N) -> N:
-        """`low` of many elements."""
+        """Returns `low` for an array of output elements."""
         return self._lows[np.clip(q, 0, len(self.first))].astype(q.dtype)
 
     def highs(self, q: N) -> N:
-        """`high` of many elements."""
+        """Returns `high` for an array of output elements."""
         return self._highs[np.clip(q, 0, len(self.end))].astype(q.dtype)
 
     def extent(self, n: int) -> int:
-        """The largest number of input elements that n neighbouring output elements read."""
+        """Returns the largest number of input elements that n neighbouring output elements read."""
         q = np.arange(len(self.first))
         return int((self.highs(q + n) - self._lows[:-1]).max())
 
     def ready(self, made: int) -> int:
-        """How many output elements can be made from the first `made` input elements."""
+        """Returns how many output elements can be made of the first `made` input elements."""
         return bisect_right(self.end, made)
 
     def after(self, earlier: Axis) -> AxisTable:
-        """The table of two operators in a row; it may end beyond the input of `earlier`."""
+        """Returns the table of two operators in a row: first the operator of `earlier`, then this one.
+
+        The table may end beyond the input of `earlier`.
+        """
         return table(
             np.maximum(0, earlier.lows(np.array(self.first, np.int64))),
             np.maximum(0, earlier.highs(np.array(self.end, np.int64))),
@@ -121,14 +129,17 @@ class AxisTable(Axis):
 
 
 def table(first: Numbers, end: Numbers) -> AxisTable:
-    """A table of what each element reads. Ranges are widened where needed to keep both lists ascending."""
+    """Returns a table of what each output element reads: input elements [first[q], end[q]).
+
+    Ranges are widened where needed, so that both lists are in ascending order.
+    """
     lows = np.minimum.accumulate(first[::-1])[::-1]
     ends = np.maximum.accumulate(np.maximum(end, lows))
     return AxisTable(first=tuple(lows.tolist()), end=tuple(ends.tolist()))
 
 
 def tabulate(axis: Axis, elements: int, size: int) -> AxisTable:
-    """Returns an axis as a table, for `elements` output elements and `size` input elements."""
+    """Returns an axis as a table, for `elements` output elements and an input of `size` elements."""
     if isinstance(axis, AxisTable):
         return axis
     q = np.arange(elements, dtype=np.int64)
@@ -136,7 +147,10 @@ def tabulate(axis: Axis, elements: int, size: int) -> AxisTable:
 
 
 def union(a: Axis, b: Axis) -> Axis:
-    """An axis that covers the ranges of both. They have the same stride, or are tables of the same length."""
+    """Returns an axis that covers what both axes read.
+
+    The two have the same stride, or are tables of the same length.
+    """
     if isinstance(a, AxisTable) and isinstance(b, AxisTable):
         return table(
             np.minimum(np.array(a.first, np.int64), b.first), np.maximum(np.array(a.end, np.int64), b.end)

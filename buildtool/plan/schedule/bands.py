@@ -1,16 +1,18 @@
-"""Groups of bands: columns go from operator to operator as in an h-cached group, and no row is made twice.
+"""Groups of bands: they make a few columns at a time and keep the rows that neighbouring steps share.
 
-Two neighbouring steps of a group share rows of the tensors inside it: k - s rows of a tensor whose reader has
-kernel size k and stride s. An h-cached group makes them again. A group of bands keeps them: as whole rows
-(LINES), outside of the window that its kernels see. With each piece of a row, the shared rows of these
-columns are copied into the window, the tensor's operator makes its new rows below them, and the last of all
-these rows are copied back, over the ones that no step reads any more.
+Columns go from operator to operator as in an h-cached group, but no row is made twice. Two neighbouring steps
+of a group share rows of the tensors inside it: k - s rows of a tensor whose reader has kernel size k and
+stride s. An h-cached group makes these rows again. A group of bands keeps them: as whole rows (buffers of
+kind LINES), outside of the window that its kernels see. At each hand-off the kept rows of its columns are
+copied from LINES into the window, and the tensor's operator makes its new rows below them. Then the rows that
+the next step shares are copied back to LINES, over rows that no step reads any more.
 
 The first steps of a group make no row of its output, but the rows of the tensors inside it that come before
 its first row. So its steps begin at a row below 0.
 
-A group may instead swap (SWAPS): as columns come in from the lines, those that leave the window take their
-places. No pixel is held twice. But the window outlasts the step: no other group uses its memory.
+A group may instead swap (scheme SWAPS): each pixel of a kept row is either in the window or in LINES. When
+columns come into the window, the columns that leave it take their places in LINES. So no pixel is held twice.
+But the window is needed from step to step, so no other group can use its memory.
 """
 
 from __future__ import annotations
@@ -29,9 +31,10 @@ from buildtool.plan.types import Group
 
 
 def bands_objection(graph: Graph, ops: Sequence[int]) -> str:
-    """Why operators cannot be a group of bands, in words; empty if they can.
+    """Returns why operators cannot be a group of bands, in words; empty if they can.
 
-    Each one reads only the output of the one before it row by row, and nothing else reads that.
+    They can if each operator reads only the output of the operator before it row by row, and no other
+    operator reads this output.
     """
     group, readers = Group(tuple(ops)), graph.consumers()
     if whole_tensors(graph, group):
@@ -51,9 +54,10 @@ def bands_objection(graph: Graph, ops: Sequence[int]) -> str:
 
 
 def swaps_objection(graph: Graph, ops: Sequence[int]) -> str:
-    """Why operators cannot be a group of bands that swaps, in words; empty if they can.
+    """Returns why operators cannot be a group of bands that swaps, in words; empty if they can.
 
-    Every column up to the last one that is made is swapped, from the first one on.
+    In such a group every column from the first one to the last one that is made is swapped. So no operator
+    may leave out columns.
     """
     across = [axes(graph, graph.ops[position])[1] for position in ops[1:]]
     if any(axis.kernel < axis.stride or axis.pad < 0 for axis in across):
@@ -62,7 +66,10 @@ def swaps_objection(graph: Graph, ops: Sequence[int]) -> str:
 
 
 def lines(graph: Graph, group: Group) -> Mapping[int, int]:
-    """Tensor inside a group of bands -> the rows of it that are kept; without those of which none are."""
+    """Returns tensor inside a group of bands -> how many of its rows are kept from step to step.
+
+    Tensors without such rows are left out.
+    """
     if not group.in_bands:
         return {}
     return remember(graph, "lines", group, partial(_lines, graph, group))
@@ -75,28 +82,36 @@ def _lines(graph: Graph, group: Group) -> dict[int, int]:
 
 
 def input_axis(graph: Graph, group: Group, tensor: int) -> Axis:
-    """The row axis of a group of bands from its input to its output: only what was not read before."""
+    """Returns the row axis from a group's input to its output, without rows that an earlier step has read.
+
+    `group`: a group of bands. `tensor`: its input.
+    """
     along, first = needs(graph, group), graph.ops[group.ops[0]]
     return without_repeats(axes(graph, first)[0], along[tensor][0], along[first.outputs[0]][0])
 
 
 def without_repeats(first: Axis, through: Axis, after: Axis) -> Axis:
-    """The axis `through` a chain without the rows that its first operator need not read again.
+    """Returns the row axis of a chain without the rows that its first operator has read in an earlier step.
 
-    `first`: the first operator's own axis. `after`: the axis from its output to the chain's. Before row q of
-    the chain's output, the first operator has made after.high(q) rows.
+    first: the first operator's own axis.
+    through: the chain's row axis, from its input to its output.
+    after: the axis from the first operator's output to the chain's output. Before the chain makes row q of
+        its output, the first operator has made after.high(q) rows.
     """
     repeated = through.pad + through.stride - after.kernel * first.stride
     return Axis(through.kernel + repeated - through.pad, through.stride, repeated)
 
 
 def leading_steps(axes_: Sequence[Axis], rows_per_step: int) -> int:
-    """Steps of a group of bands before its first row; `axes_`: of the tensors inside it to its output."""
+    """Returns the number of steps of a group of bands before the step that makes its first row.
+
+    `axes_`: the row axes from the tensors inside the group to its output.
+    """
     return max(0, *(-(-axis.high(0) // (axis.stride * rows_per_step)) for axis in axes_))
 
 
 def first_row(graph: Graph, group: Group) -> int:
-    """The row with which a group's steps begin: 0, or less in a group of bands."""
+    """Returns the row with which a group's steps begin: 0, or less in a group of bands."""
     if not group.in_bands:
         return 0
     along = needs(graph, group)
@@ -105,9 +120,10 @@ def first_row(graph: Graph, group: Group) -> int:
 
 
 def row_ends(graph: Graph, group: Group, ends: N) -> list[N]:
-    """One past the last row that each operator of a group of bands has made when the last has made `ends`.
+    """Returns for each operator of a group of bands one past the last row that it has made by some time.
 
-    A value of 0 or less means that no row is made yet.
+    `ends`: the same for the group's last operator; an array with an item for each time. A value of 0 or less
+    means that no row is made yet.
     """
     need = np.minimum(rows(graph, graph.ops[group.ops[-1]]), ends)
     found = [need]
@@ -119,16 +135,27 @@ def row_ends(graph: Graph, group: Group, ends: N) -> list[N]:
 
 
 def band_ranges(graph: Graph, group: Group, y0: N, y1: N) -> tuple[N, N]:
-    """Rows [low, high) that each operator makes for rows [y0, y1) of the last one, as `row_ranges`."""
+    """Returns the rows [low, high) that each operator makes for rows [y0, y1) of the last one.
+
+    The arrays are as in `schedule.row_ranges`.
+    """
     low, high = (np.maximum(0, np.stack(row_ends(graph, group, y), axis=1)) for y in (y0, y1))
     return low, high
 
 
 def swapped_rows(low: Numbers, high: Numbers, kept: int) -> int:
-    """The most rows of a window that lasts: those of a step, and the kept ones above them."""
+    """Returns how many rows the window of a tensor needs in a group that swaps.
+
+    This is the most that any step needs: the rows that it makes, and the kept rows above them. `low`, `high`:
+    the rows [low, high) that each step makes. `kept`: how many rows are kept from step to step.
+    """
     return int((high - np.maximum(0, low - kept)).max())
 
 
 def copied_rows(low: Numbers, high: Numbers, kept: int) -> Numbers:
-    """How many rows are copied with each step that makes rows [low, high): into the window, then back."""
+    """Returns how many rows are copied into the window in each step, followed by how many are copied back.
+
+    `low`, `high`: the rows [low, high) that each step makes. `kept`: how many rows are kept from step to
+    step.
+    """
     return np.concatenate((np.minimum(low, kept), np.minimum(high - low, kept)))

@@ -1,11 +1,12 @@
 """Operators that advance together over rows: a group whose branches fork from one tensor and join again.
 
-A group may end in several tensors; its last operator makes one of them (see `exits`).
+The code calls each operator of such a group a lane. A group may end in several tensors; its last operator
+makes one of them (see `exits`).
 
-Every operator keeps the rows of its output that other operators of the group still read. The group asks
-for its input a few rows at a time: as many as one step of the last operator moves down the input. After
-that every operator, in the graph's order, makes the rows that it can make and that the last one needs.
-So a short branch waits for the longest one, and no row is computed twice.
+Every operator keeps the rows of its output that other operators of the group still read. The group asks for
+its input a few rows at a time: as many rows as a step of the last operator moves down the input. After that
+every operator, in the graph's order, makes the rows that it can make and that the last one needs. So a short
+branch waits for the longest one, and no row is computed twice.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ INPUT = -1  # Read.lane: the group's input
 
 @dataclass(frozen=True)
 class Read:
-    """A tensor of `height` rows that a lane reads row by row.
+    """A tensor of `height` rows that a lane (an operator) reads row by row, along the row axis `axis`.
 
-    It is the output of `lane`. If `lane` is INPUT, it is the group's input.
+    It is the output of lane number `lane`, or the group's input if `lane` is INPUT.
     """
 
     lane: int
@@ -38,7 +39,7 @@ class Read:
 
 @dataclass(frozen=True)
 class Lane:
-    """One operator (its position in Graph.ops), the rows of its output, and what it reads."""
+    """One operator of the group: its position in Graph.ops, the rows of its output, and what it reads."""
 
     position: int
     height: int
@@ -47,11 +48,14 @@ class Lane:
 
 @dataclass(frozen=True)
 class Branches:
-    """A group of Scheme.BRANCHES: one lane per operator, in the graph's order.
+    """A group of Scheme.BRANCHES.
 
-    `height`: rows of the group's input. `pace`: rows of it that the group asks for at a time. `step`: rows
-    of its output that it makes at a time. `exits`: the lanes before the last one that no other lane reads;
-    they make the same number of rows as the last one.
+    lanes: one per operator, in the graph's order.
+    height: rows of the group's input.
+    pace: rows of its input that the group asks for at a time.
+    step: rows of its output that the group makes at a time.
+    exits: the lanes before the last one that no other lane reads. They make the same number of rows as the
+        last one.
     """
 
     lanes: tuple[Lane, ...]
@@ -61,7 +65,10 @@ class Branches:
     exits: frozenset[int] = frozenset()
 
     def wanted(self, rows_out: int) -> list[int]:
-        """How many rows of each lane, and last of the input, the last lane's first `rows_out` rows need."""
+        """Returns how many rows of each lane the first `rows_out` rows of the group's output need.
+
+        The last item is the number of rows of the group's input.
+        """
         need = [rows_out if lane in self.exits else 0 for lane in range(len(self.lanes) + 1)]
         need[-2] = rows_out
         for index in range(len(self.lanes) - 1, -1, -1):
@@ -72,9 +79,10 @@ class Branches:
 
     @cached_property
     def rates(self) -> tuple[int, ...]:
-        """Rows of each lane, and last of the input, for each row of the output.
+        """Returns how many rows each lane makes for each row of the group's output.
 
-        Empty where these are not whole numbers.
+        The last item is the number of rows of the group's input. The result is empty if these are not whole
+        numbers.
         """
         if any(isinstance(read.axis, AxisTable) for lane in self.lanes for read in lane.reads):
             return ()
@@ -86,7 +94,10 @@ class Branches:
         return tuple(rates) if all(rates) else ()
 
     def room(self, rows_out: int) -> int:
-        """How many rows further down the last lane's first `rows_out` rows may be before any lane ends."""
+        """Returns how many more rows of output the group can make before any lane reaches its end.
+
+        `rows_out`: one past the last row of output that the group makes next.
+        """
         need = [rows_out if lane in self.exits else 0 for lane in range(len(self.lanes) + 1)]
         need[-2] = rows_out
         for index in range(len(self.lanes) - 1, -1, -1):
@@ -99,9 +110,9 @@ class Branches:
 
 
 class Progress:
-    """The progress of a group's lanes.
+    """How far each lane of a group has come.
 
-    `made`: how many rows each lane has made. `goal`: how many rows of the input the group needs now.
+    `made`: how many rows each lane has made. `goal`: how many rows of its input the group needs now.
     """
 
     def __init__(self, branches: Branches) -> None:
@@ -112,7 +123,7 @@ class Progress:
         self._wanted: list[int] = []
 
     def ask(self) -> int:
-        """Returns how many rows of the input the group needs before it can continue."""
+        """Returns how many rows of its input the group needs before it can make more rows."""
         target = min(self.branches.lanes[-1].height, self.made[-1] + self.branches.step)
         if target != self._target or not self._wanted:
             self._target, self._wanted = target, self.branches.wanted(target)
@@ -120,17 +131,23 @@ class Progress:
         return self.goal
 
     def room(self) -> int:
-        """How many rows further down the rows asked for may be: see `Branches.room`."""
+        """Returns how many more rows of output can be made before any lane ends (see `Branches.room`)."""
         return self.branches.room(self._target)
 
     def ahead(self, rows_out: int) -> tuple[int, ...]:
-        """How far the lanes, the goal and the target are, less what `rows_out` rows of output need."""
+        """Returns how many rows each lane has made beyond those that `rows_out` rows of output stand for.
+
+        With r rows of a lane for each row of output (see `Branches.rates`), this is its rows less r *
+        rows_out. Two more items are computed in the same way: one for the rows of the group's input that it
+        needs now, and one for the rows of output that it makes next. Two states with equal results are
+        followed by the same advances.
+        """
         rates = self.branches.rates
         at = zip((*self.made, self.goal, self._target), (*rates, 1), strict=True)
         return tuple(rows - rate * rows_out for rows, rate in at)
 
     def skip(self, rows_out: int) -> None:
-        """Advances by `rows_out` rows of output, within the room."""
+        """Moves all lanes on as if `rows_out` more rows of output had been made; at most `room` rows."""
         *rates, goal = (rate * rows_out for rate in self.branches.rates)
         self.made = [made + more for made, more in zip(self.made, rates, strict=True)]
         self.goal += goal
@@ -138,7 +155,7 @@ class Progress:
         self._wanted = self.branches.wanted(self._target)
 
     def advance(self) -> Iterator[tuple[int, int, int]]:
-        """Yields (lane, first row, end row) for the rows that are made now, in order. Call `ask` first."""
+        """Yields (lane, first row, end row) for the rows that lanes make now. Call `ask` before it."""
         for index, lane in enumerate(self.branches.lanes):
             end = self._wanted[index]
             for read in lane.reads:
@@ -150,9 +167,9 @@ class Progress:
 
 
 def exits(graph: Graph, ops: Sequence[int]) -> tuple[int, ...]:
-    """The operators of a group, except the last one, whose output only operators outside the group read.
+    """Returns the operators of a group, except the last one, whose output is read only outside of the group.
 
-    Their outputs have the same number of rows as the last one's.
+    Their outputs have the same number of rows as the last operator's.
     """
     *before, last = ops
     height, readers = rows(graph, graph.ops[last]), graph.consumers()
@@ -165,10 +182,10 @@ def exits(graph: Graph, ops: Sequence[int]) -> tuple[int, ...]:
 
 
 def branches(graph: Graph, group: Group, tensor: int) -> Branches:
-    """The lanes of a group whose input is `tensor`.
+    """Returns the lanes (operators) of a group of branches whose input is `tensor`.
 
-    Raises PlanError where an operator feeds no other operator and is not an exit, and where two paths from
-    one tensor to the group's outputs have different strides.
+    Raises PlanError if an operator feeds no other operator and is not an exit, or if two paths from one
+    tensor to the group's outputs have different strides.
     """
     makers = {graph.ops[p].outputs[0]: i for i, p in enumerate(group.ops)}
     lanes = []
@@ -192,7 +209,11 @@ def branches(graph: Graph, group: Group, tensor: int) -> Branches:
 
 
 def _find_stride(graph: Graph, lanes: list[Lane], exit_lanes: frozenset[int]) -> int:
-    """By how many input rows the window moves for each output row. Raises PlanError where paths differ."""
+    """Returns by how many input rows the window moves for each output row of the group.
+
+    `exit_lanes`: the lanes of `Branches.exits`. Raises PlanError if an operator feeds no other operator, or
+    if two paths from one tensor have different strides.
+    """
     strides: dict[int, int] = dict.fromkeys((*exit_lanes, len(lanes) - 1), 1)
     for index in range(len(lanes) - 1, -1, -1):
         place = graph.ops[lanes[index].position].place

@@ -1,11 +1,11 @@
 """What a plan costs: how often a region calls its kernels on which windows, and what each call costs.
 
-All steps of a group make the same ranges of columns, hand-off by hand-off. So an operator computes every
-combination of its ranges of rows and its ranges of columns, and single steps are not needed here. The
-target's formula gives the cost of a call from its window. It is computed once for all calls of equal cost.
+In all steps, the calls of a group make the same ranges of columns. So an operator computes every combination
+of its ranges of rows and its ranges of columns, and single steps are not needed here. The target's formula
+gives the cost of a call from its window. It is computed once for all calls of equal cost.
 
-The search for plans, the plan, and its summary by region use the same function, so that their costs agree
-to the last sixteenth (see `target.costs`).
+The search for plans, the plan, and its summary by region use the same function, so that their costs agree to
+the last sixteenth (see `target.costs`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from buildtool.plan.schedule.bands import copied_rows, first_row, lines
 from buildtool.plan.schedule.branches import Branches, branches
 from buildtool.plan.schedule.delivery import delivered_image, portions
 from buildtool.plan.schedule.inner import driving_tensor, needs, remember
-from buildtool.plan.schedule.ranges import Ranges, all_of, in_steps
+from buildtool.plan.schedule.pace import pace
+from buildtool.plan.schedule.ranges import Ranges, all_of
 from buildtool.plan.schedule.receptive import accumulates, columns, fed_in_parts, rows
 from buildtool.plan.schedule.rings import windows
 from buildtool.plan.schedule.schedule import column_ranges, is_driven, row_ranges
@@ -47,8 +48,10 @@ Parts = tuple[tuple[Part, int], ...]  # each part with the number of times that 
 class Calls(NamedTuple):
     """The calls of an operator: every range of rows with every range of columns. No range is empty.
 
-    `rings`: how many columns of its input and of its output are kept. `copies`: copies of its output's rows
-    that a group of bands keeps, as (bytes, how many there are). `swaps`: they are swaps.
+    rings: how many columns of its input and of its output are kept in windows.
+    copies: the copies of its output's rows that a group of bands keeps, as (bytes of a copy, number of
+        copies).
+    swaps: whether these are swaps instead of copies (see `bands`).
     """
 
     rows: Ranges
@@ -59,17 +62,17 @@ class Calls(NamedTuple):
 
     @property
     def times(self) -> int:
-        """The number of kernel calls."""
+        """Returns the number of kernel calls."""
         return len(self.rows.low) * len(self.columns.low)
 
     @property
     def pixels(self) -> int:
-        """The number of pixels that all calls make, repetitions included."""
+        """Returns the number of pixels that all calls make, repetitions included."""
         return self.rows.length * self.columns.length
 
 
 class RegionCalls(NamedTuple):
-    """The calls of each of a region's operators, and the rows of the input image that it waits for."""
+    """The calls of each operator of a region, and how many rows of the input image are delivered to it."""
 
     operators: Mapping[int, Calls]
     delivered: int
@@ -78,10 +81,11 @@ class RegionCalls(NamedTuple):
 def copies(
     rows: Ranges, columns: Ranges, kept: int, pixel: int, swaps: bool = False
 ) -> tuple[tuple[int, int], ...]:
-    """The copies that keep `kept` rows of a tensor, each of some pixels of a row, as (bytes, how many).
+    """Returns the copies with which a group of bands keeps rows of a tensor, as (bytes, number of copies).
 
-    `rows` and `columns` are the ranges of all steps, empty ranges of rows too. `pixel`: bytes of a pixel.
-    `swaps`: they are swaps.
+    Each copy has some pixels of a row. `rows` and `columns`: the ranges of all steps; ranges of rows may be
+    empty. `kept`: how many rows are kept from one step to the next. `pixel`: bytes of a pixel. `swaps`:
+    whether rows are swapped with the window instead of copied in and back.
     """
     count = np.minimum(rows.high, kept) if swaps else copied_rows(*rows, kept)
     row_count, widths = int(count.sum()), (columns.high - columns.low).tolist()
@@ -89,8 +93,8 @@ def copies(
 
 
 def _group_calls(graph: Graph, group: Group, made: int) -> dict[int, Calls]:
-    """Operator -> its calls, where the group makes the first `made` rows of its output."""
-    step = in_steps(made, group.rows_per_step, first_row(graph, group))
+    """Returns operator -> its calls, if the group makes the first `made` rows of its output."""
+    step = pace(graph, group).steps(made, first_row(graph, group))
     low, high = row_ranges(group, graph, step.low, step.high)
     window_columns = {k.tensor: k.columns for k in windows(graph, group)} if group.hand_off else {}
     calls, kept, swaps = {}, lines(graph, group), group.scheme is Scheme.SWAPS
@@ -109,7 +113,10 @@ def _group_calls(graph: Graph, group: Group, made: int) -> dict[int, Calls]:
 
 
 def branch_calls(lanes: Branches, widths: Sequence[int], made: int) -> Iterator[tuple[int, Calls]]:
-    """Yields (operator, calls) for a group of branches. `widths`: the columns of each lane's output."""
+    """Yields (operator, calls) for a group of branches that makes the first `made` rows of its output.
+
+    `widths`: the columns of each operator's output.
+    """
     lines = branch_advances(lanes, made).astype(np.int64)
     for index, (lane, width) in enumerate(zip(lanes.lanes, widths, strict=True)):
         own = lines[lines[:, 1] == index]
@@ -117,7 +124,7 @@ def branch_calls(lanes: Branches, widths: Sequence[int], made: int) -> Iterator[
 
 
 def region_calls(graph: Graph, region: Region, image: str) -> RegionCalls:
-    """The calls of a region's operators, in their order."""
+    """Returns the calls of a region's operators, in the region's order. `image`: as in Plan."""
     source_image = delivered_image(graph) if image == Image.STREAM else None
     delivers = source_image is not None and source_image.first in region.ops
     image_rows = graph.tensors[source_image.tensor].nhwc[1] if source_image and delivers else 0
@@ -136,8 +143,7 @@ def region_calls(graph: Graph, region: Region, image: str) -> RegionCalls:
             calls.update(branch_calls(lanes, [columns(graph, graph.ops[p]) for p in group.ops], needed))
             needed = lanes.wanted(needed)[-1]
         else:
-            height = rows(graph, graph.ops[group.ops[-1]])
-            rows_made = min(height, -(-needed // group.rows_per_step) * group.rows_per_step)
+            rows_made = pace(graph, group).made(needed)
             calls.update(
                 remember(graph, "calls", (group, rows_made), partial(_group_calls, graph, group, rows_made))
             )
@@ -148,9 +154,11 @@ def region_calls(graph: Graph, region: Region, image: str) -> RegionCalls:
 
 
 def parts(of: Geometry, axis: int, ranges: Ranges, rings: Rings = Rings()) -> Parts:  # noqa: B008
-    """The different parts of an operator's cost for ranges along an axis (0: rows, 1: columns), with counts.
+    """Returns the different parts of an operator's cost for ranges along an axis, with their numbers.
 
-    Each range gives one `target.costs.part`. `rings` is for columns, as in that function.
+    The cost of a call is computed from a part for its rows and a part for its columns (see
+    `target.costs.part`). `axis`: 0 for rows, 1 for columns. `rings`: for columns, how many columns of the
+    operator's input and output are kept in windows.
     """
     low, high = ranges
     if len(low) == 1:
@@ -167,9 +175,10 @@ def parts(of: Geometry, axis: int, ranges: Ranges, rings: Rings = Rings()) -> Pa
 
 
 def _in_memory(low: Numbers, high: Numbers, rings: Rings) -> Iterator[tuple[int, int, int]]:
-    """Yields one range of each kind and the number of ranges of this kind. No window reads padding.
+    """Yields (first, end, count): a range [first, end) of each kind, and how many ranges of this kind exist.
 
-    Ranges are of one kind if they have the same length and begin at the same place in the rings.
+    Ranges are of one kind if they have the same length and begin at the same place in the windows (`rings`).
+    `low`, `high`: all ranges. No range reads padding.
     """
     if not len(low):
         return
@@ -187,11 +196,12 @@ def _in_memory(low: Numbers, high: Numbers, rings: Rings) -> Iterator[tuple[int,
 
 
 class CostModel:
-    """The costs of a graph's plans on a target; `kernels`: one per operator, None for aliases.
+    """The costs of a graph's plans on a target.
 
-    Most costs are needed again: other blocks and plans have equal ranges of rows, and a network has equal
-    operators. So each cost is computed once, and each list of parts has a number. `streamed` says whether
-    the operator's region is streamed.
+    `kernels`: one per operator, None for aliases. Most costs are needed again: other blocks and plans have
+    equal ranges of rows, and a network has equal operators. So each cost is computed once, and each list of
+    parts has a number. In all methods `position` is an operator's, and `streamed` says whether the operator's
+    region is streamed.
     """
 
     def __init__(self, graph: Graph, kernels: Sequence[KernelVariant | None], costs: Costs) -> None:
@@ -203,17 +213,17 @@ class CostModel:
 
     @cached_property
     def geometries(self) -> dict[int, Geometry]:
-        """Operator -> the geometry that its cost depends on."""
+        """Returns operator -> the geometry that its cost depends on, for operators with a kernel."""
         return {p: geometry(self.graph, self.graph.ops[p]) for p, kernel in enumerate(self.kernels) if kernel}
 
     @cached_property
     def fed_in_parts(self) -> frozenset[int]:
-        """The positions of operators that read their input part by part in a streamed region."""
+        """Returns the operators that read their input part by part in a streamed region."""
         return frozenset(p for p, op in enumerate(self.graph.ops) if fed_in_parts(self.graph, op))
 
     @cached_property
     def _first_equal(self) -> tuple[int, ...]:
-        """Operator -> the first operator with the same geometry and kernel, which has the same cost."""
+        """Returns operator -> the first operator with equal geometry and kernel; both have the same cost."""
         first: dict[tuple[Geometry | None, str, bool], int] = {}
         keys = (
             (self.geometries.get(p), kernel.cost if kernel else "", p in self.fed_in_parts)
@@ -231,7 +241,8 @@ class CostModel:
     ) -> int:
         """Returns a number that identifies the parts of an operator's cost for ranges along an axis.
 
-        For an operator that is fed part by part, only the lengths of the ranges matter.
+        Equal lists of parts (see the function `parts`) have equal numbers. For an operator that is fed part
+        by part, only the lengths of the ranges matter.
         """
         alike = self._first_equal[position]
         in_parts = streamed and alike in self.fed_in_parts
@@ -250,7 +261,10 @@ class CostModel:
         return number
 
     def cost(self, position: int, rows: int, columns: int, streamed: bool = True) -> float:
-        """The cost of all calls of an operator; `rows` and `columns` are numbers from `parts`."""
+        """Returns the cost of all calls of an operator.
+
+        `rows` and `columns`: numbers from `parts` for its ranges of rows and of columns.
+        """
         alike = self._first_equal[position]
         in_parts = streamed and alike in self.fed_in_parts
         key = (alike, in_parts, rows, columns)
@@ -270,31 +284,38 @@ class CostModel:
         return cost
 
     def operator(self, position: int, calls: Calls, streamed: bool) -> float:
-        """The cost of an operator's calls."""
+        """Returns the cost of an operator's calls, with the copies of rows that a group of bands keeps."""
         rows = self.parts(position, 0, calls.rows, streamed=streamed)
         columns = self.parts(position, 1, calls.columns, calls.rings, streamed)
         return self.cost(position, rows, columns, streamed) + self.copying(calls.copies, calls.swaps)
 
     def copying(self, copies: Iterable[tuple[int, int]], swaps: bool) -> float:
-        """The cost of copies, or swaps, each with how many there are."""
+        """Returns the cost of copies of kept rows (see `bands`), given as (bytes, number of copies).
+
+        `swaps`: whether the rows are swapped with a window instead of copied.
+        """
         price = self.pricer.swap if swaps else self.pricer.keep
         return sum(price(size) * times for size, times in copies)
 
     def delivery(self, rows: int) -> float:
-        """The cost of this many rows of the network's first input, which the application delivers."""
+        """Returns the cost of this many rows of the delivered input image."""
         if not rows:
             return 0.0
         number, size = portions(self.graph)
         return rows * number * self.pricer.row(size)
 
     def region(self, region: Region, image: str) -> float:
-        """The cost of a region, without the loads of weights and the moves before it."""
+        """Returns the cost of a region, without loads of weights and without moves of tensors."""
         calls = region_calls(self.graph, region, image)
         operators = sum(self.operator(p, own, region.is_streamed) for p, own in calls.operators.items())
         return operators + self.delivery(calls.delivered)
 
     def loading(self, load: Load) -> float:
-        """The cost that loading an operator's constants once adds."""
+        """Returns the cost that loading an operator's constants once adds.
+
+        With slices, the operator is called once per slice. Then the result includes by how much these calls
+        cost more than one call for all channels.
+        """
         if not load.channels:
             return self.pricer.load(load.size)
         kernel, of = self.kernels[load.op], self.geometries[load.op]

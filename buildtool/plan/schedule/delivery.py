@@ -12,11 +12,11 @@ from buildtool.plan.schedule.receptive import row_inputs, streams
 
 
 class Delivered(NamedTuple):
-    """A network input whose rows are delivered.
+    """A network input that the application can deliver row by row.
 
-    `tensor`: the input as its readers see it, behind reshapes; its rows are the ones that are delivered.
-    `readers`: positions of the operators that read it, in order. The region of the first one asks for the
-    rows.
+    input: the network's input.
+    tensor: the input as its readers see it, behind reshapes. Its rows are the ones that are delivered.
+    readers: positions of the operators that read it, in order. The region of the first one asks for the rows.
     """
 
     input: int
@@ -25,12 +25,12 @@ class Delivered(NamedTuple):
 
     @property
     def first(self) -> int:
-        """The position of the first reader, -1 if there is none."""
+        """Returns the position of the first reader; -1 if there is no reader."""
         return self.readers[0] if self.readers else -1
 
 
 class Portions(NamedTuple):
-    """How a row of an image comes: in this `number` of portions of `size` bytes."""
+    """How a row of the delivered image comes: in `number` portions of `size` bytes each."""
 
     number: int
     size: int
@@ -38,7 +38,10 @@ class Portions(NamedTuple):
 
 @cached_on_graph
 def portions(graph: Graph) -> Portions:
-    """How each row of the delivered image comes: at once, but the one row of a signal in a few samples."""
+    """Returns in which portions a row of the delivered image comes.
+
+    It comes as one portion. A signal has only one row, which comes in portions of a few samples each.
+    """
     image = delivered_image(graph)
     of = graph.tensors[image.tensor]
     _, height, width, _ = of.nhwc
@@ -50,10 +53,11 @@ def portions(graph: Graph) -> Portions:
 
 @cached_on_graph
 def delivered_image(graph: Graph) -> Delivered:
-    """The network input that can be delivered row by row; the first input if none can.
+    """Returns the network input that can be delivered row by row; the first input if none can.
 
-    Of several, it is one whose first reader reads no other tensor row by row, if there is one. Then its rows
-    need not be there before that reader runs. Of these it is the largest.
+    Of several such inputs, those are preferred whose first reader reads no other tensor row by row. (With
+    another input, all rows would have to be delivered before this reader runs.) Among equals it is the
+    largest one.
     """
     images = [_image(graph, t) for t in graph.inputs]
     possible = [image for image in images if objection(graph, image) is None]
@@ -65,9 +69,9 @@ def delivered_image(graph: Graph) -> Delivered:
 
 
 def drives(graph: Graph, image: Delivered) -> bool:
-    """Whether rows of the image are delivered one by one to the region that begins with its first reader.
+    """Returns whether rows of the image are delivered one by one to the region of its first reader.
 
-    If that operator reads another tensor row by row, too, all rows are delivered before the region runs.
+    If that operator also reads another tensor row by row, all rows are delivered before the region runs.
     """
     return row_inputs(graph, graph.ops[image.first]) == (image.tensor,)
 
@@ -83,9 +87,9 @@ def _image(graph: Graph, t: int) -> Delivered:
 
 
 def objection(graph: Graph, image: Delivered) -> tuple[int, str] | None:
-    """Why an input cannot be delivered row by row: an operator's position (-1: none), and what is wrong.
+    """Returns why an input cannot be delivered row by row; None if it can.
 
-    None if it can be.
+    The result is the position of an operator (-1 if it is about no operator), and what is wrong in words.
     """
     roots, tensor = alias_roots(graph), graph.tensors[image.tensor]
     if any(roots.get(t) == image.input for t in graph.outputs):

@@ -1,11 +1,11 @@
-"""Tensors for which a second pass (recomputation) may pay: a pooling reads them before another operator does.
+"""Gates: tensors that a pooling reads before another operator does, so that recomputation may pay.
 
     before --> operators by rows --> gated --> global pooling --> ... --> gate
                                      gated, gate --> product --> ...
 
-Without a second pass the gated tensor is whole in memory from the pooling to the product. With a second pass
-(see `graph.secondpass`) it never is. The operators that make it run by rows twice: first into the pooling's
-sums, then into the product.
+Without a second pass (recomputation), the gated tensor is whole in memory from the pooling to the product.
+With a second pass (see `graph.secondpass`) it never is. The operators that make it run by rows twice: first
+into the pooling's sums, then into the product.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MOST_OPERATORS = 48  # operators that one second pass runs again
 
 
 def may_have_gates(graph: Graph) -> bool:
-    """Whether a global pooling and another operator read the same tensor. Otherwise there is no gate."""
+    """Returns whether a global pooling and another operator read the same tensor. If not, no gate exists."""
     readers = graph.consumers()
     return any(len(readers[op.inputs[0]]) > 1 and accumulates(graph, op) for op in graph.ops if op.inputs)
 
@@ -31,11 +31,12 @@ def may_have_gates(graph: Graph) -> bool:
 def gates(
     graph: Graph, kernels: Sequence[KernelVariant | None], streamed: Collection[int] = ()
 ) -> tuple[tuple[SecondPass, ...], ...]:
-    """For each gate, the second passes that may be worthwhile, the shortest first.
+    """Returns for each gate the second passes that may save memory, the shortest pass first.
 
-    Gates that cross others are left out. A second pass begins with a tensor that is smaller than the gated
-    tensor and than all tensors between the two. This tensor has to be in memory a second time, so it cannot
-    be one of the `streamed` tensors.
+    `kernels`: one per operator, None for aliases. `streamed`: inputs that are delivered row by row. A second
+    pass begins with a tensor that is smaller than the gated tensor and than all tensors between the two. This
+    tensor has to be in memory a second time, so it cannot be one of the `streamed` tensors. Passes that would
+    begin before the end of an earlier gate are left out.
     """
     roots = alias_roots(graph)
     # A second pass does not read streamed tensors, which come once, nor states between invokes.
@@ -66,7 +67,12 @@ def _firsts(
     roots: Mapping[int, int],
     once_there: Collection[int],
 ) -> list[int]:
-    """The operators with which a second pass up to operator `last` may begin, nearest first."""
+    """Returns the operators with which a second pass up to operator `last` may begin, the nearest one first.
+
+    `kernels`: one per operator, None for aliases. `roots`: tensor -> its root (see alias_roots).
+    `once_there`: roots of tensors that are in memory only the first time, so that no second pass can read
+    them.
+    """
     firsts: list[int] = []
     readers, result = graph.consumers(), graph.ops[last].outputs[0]
     least, outside, results = graph.tensors[result].size, set[int](), set[int]()

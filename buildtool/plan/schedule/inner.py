@@ -24,7 +24,10 @@ T = TypeVar("T")
 
 
 def remember(graph: Graph, kind: str, key: Hashable, make: Callable[[], T]) -> T:
-    """Returns a result about one of the graph's groups. It is cached, because plans share most groups."""
+    """Returns the result of `make` for a group of the graph. The graph caches it: plans share most groups.
+
+    `kind`: what the result is. `key`: the group, and what else the result depends on.
+    """
     results: dict[Hashable, T] = graph.facts.setdefault(kind, {})
     if key not in results:
         results[key] = make()
@@ -32,12 +35,12 @@ def remember(graph: Graph, kind: str, key: Hashable, make: Callable[[], T]) -> T
 
 
 def inner_tensors(graph: Graph, group: Group) -> tuple[int, ...]:
-    """The tensors between a group's operators, in order: all outputs except the last one."""
+    """Returns the tensors between a group's operators, in order: all outputs except the last operator's."""
     return tuple(graph.ops[position].outputs[0] for position in group.ops[:-1])
 
 
 def whole_tensors(graph: Graph, group: Group) -> frozenset[int]:
-    """The tensors between a group's operators that an operator outside reads later."""
+    """Returns the tensors between a group's operators that an operator outside of the group reads later."""
     inside, readers = frozenset(group.ops), graph.consumers()
     return frozenset(
         t
@@ -47,11 +50,11 @@ def whole_tensors(graph: Graph, group: Group) -> frozenset[int]:
 
 
 def needs(graph: Graph, group: Group) -> Mapping[int, Axes]:
-    """Tensor (any that the group reads row by row, or makes) -> its axes to the group's output.
+    """Returns tensor -> the row axis and the column axis from this tensor to the group's output.
 
-    For branches that end in several tensors (see `exits`) the axes cover all of these outputs. Raises
-    PlanError where another operator feeds no operator of the group, and where two paths from one tensor
-    have different strides.
+    The tensors are those that the group reads row by row, and those that it makes. For branches that end in
+    several tensors (see `exits`) the axes cover all of these outputs. Raises PlanError if an operator other
+    than the last one feeds no operator of the group, or if two paths from one tensor have different strides.
     """
     ends = exits(graph, group.ops) if group.scheme is Scheme.BRANCHES else ()
     return remember(graph, "needs", (group.ops, ends), lambda: _needs(graph, group, ends))
@@ -87,9 +90,10 @@ def _needs(graph: Graph, group: Group, ending: Sequence[int]) -> dict[int, Axes]
 
 
 def driving_tensor(graph: Graph, groups: Sequence[Group], index: int) -> int:
-    """The tensor that drives group `index`: the output of the group before it, or its first input.
+    """Returns the tensor that drives group `index` of a region: its rows decide when the group advances.
 
-    Raises PlanError where the group begins with an operator that reads nothing by rows.
+    This is the output of the group before it, or else the first tensor that the group reads row by row.
+    Raises PlanError if the group begins with an operator that reads nothing row by row.
     """
     op = graph.ops[groups[index].ops[0]]
     first = row_inputs(graph, op)
@@ -100,12 +104,15 @@ def driving_tensor(graph: Graph, groups: Sequence[Group], index: int) -> int:
 
 
 def together(graph: Graph, ops: Sequence[int]) -> bool:
-    """Whether operators may form one chain. An operator whose rows follow a table needs its own group."""
+    """Returns whether operators may form one chain.
+
+    An operator whose rows follow a table (see `axis`) needs a group of its own.
+    """
     return len(ops) == 1 or not any(graph.ops[position].kind in UNEVEN_KINDS for position in ops)
 
 
 def read_whole(graph: Graph, group: Group) -> frozenset[int]:
-    """The tensors that a group's operators need as a whole for every row."""
+    """Returns the tensors of which a group's operators need all rows for every row that they make."""
     return frozenset(
         t
         for op in (graph.ops[position] for position in group.ops)
@@ -115,7 +122,7 @@ def read_whole(graph: Graph, group: Group) -> frozenset[int]:
 
 
 def columns_per_call(graph: Graph, group: Group) -> dict[int, int]:
-    """Operator -> the largest number of output columns of one call; empty where calls make whole rows."""
+    """Returns operator -> the most output columns of one of its calls; empty if calls make whole rows."""
     if not group.hand_off:
         return {}
     along = needs(graph, group)
@@ -126,10 +133,10 @@ def columns_per_call(graph: Graph, group: Group) -> dict[int, int]:
 def objection(
     graph: Graph, ops: tuple[int, ...], kernels: Sequence[KernelVariant | None] = ()
 ) -> tuple[int, str] | None:
-    """Why `ops` cannot be a group of several operators: the operator's position and what is wrong with it.
+    """Returns why `ops` cannot be a group of several operators; None if they can.
 
-    Returns None if they can be one. `kernels`: one per operator of the graph; some compute whole tensors
-    only. Without kernels only the graph decides.
+    The result is the position of an operator, and what is wrong with it in words. `kernels`: one per operator
+    of the graph; some compute whole tensors only. Without kernels only the graph decides.
 
     The operators of a group run row by row and feed each other. Other operators may read their tensors, too
     (see `whole_tensors`), if the group makes every row of such a tensor.

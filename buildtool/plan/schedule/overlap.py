@@ -3,22 +3,22 @@
 For an operator that runs by itself, the kernel's overlap contract says how far. For a streamed region, its
 steps do: its output may cover the bytes that no later step of the region reads.
 
-With the output at address o and the input at i, `distance` is the smallest d such that every i >= o + d
-is safe. Writing output row q touches at most [o, o + (q + 1) * out_row). Under the contract `row` the
-kernel may from row q on still read the input rows from i + max(0, q * stride - pad) * in_row on. It reads
-no more rows once q * stride - pad is beyond the input. So
+With the output at address o and the input at i, `distance` is the smallest d such that every i >= o + d is
+safe. Writing output row q touches at most [o, o + (q + 1) * out_row). Under the contract `row` the kernel may
+from row q on still read the input rows from i + max(0, q * stride - pad) * in_row on. It reads no more rows
+once q * stride - pad is beyond the input. So
 
     d = max over q of (q + 1) * out_row - max(0, q * stride - pad) * in_row.
 
-A tap's dilation only moves it further up. Under the contract `pixel`, element e is written after all
-elements up to e have been read: d = max over all e except the last of (e + 1) * (bytes of an output
-element - bytes of an input element), which is 0 where both have the same size.
+With dilation, taps only lie further up in memory. Under the contract `pixel`, element e is written after all
+elements up to e have been read: d = max over all e except the last of (e + 1) * (bytes of an output element -
+bytes of an input element), which is 0 if both have the same size.
 
-Under the contract `parts` the output has m lines of S bytes. In each line this part has n bytes, and the
-parts before it have s bytes. Writing its line q ends below its own lines from q + 1 on if
-i + (q + 1) * n >= o + q * S + s + n. Writing the parts before it ends at o + (m - 1) * S + s:
+Under the contract `parts` (of a concatenation) the output has m lines of S bytes. In each line this part has
+n bytes, and the parts before it have s bytes. Writing its line q ends below its own lines from q + 1 on if i
++ (q + 1) * n >= o + q * S + s + n. Writing the parts before it ends at o + (m - 1) * S + s:
 
-    d = (m - 1) * (S - n) + s for the first part, (m - 1) * S + s for the others,
+    d = (m - 1) * (S - n) + s for the first part, (m - 1) * S + s for the others.
 
 With one line (parts below each other) each part may already lie where it is copied to.
 """
@@ -49,10 +49,10 @@ IN_PLACE = tuple(InPlace)  # the contracts that may be used: all, `pixel` only, 
 
 
 def distance(graph: Graph, op: Op, operand: int, contract: Contract) -> int | None:
-    """The smallest safe distance in bytes from the output's start to the start of input tensor `operand`.
+    """Returns the smallest safe distance in bytes from the output's start to the start of input `operand`.
 
-    Returns None if the two may not overlap. The kernel's contract and the shapes decide. The caller checks
-    that the operand dies here.
+    The kernel's contract and the shapes decide. The caller checks that the operand dies here. Returns None if
+    the two may not overlap.
     """
     if len(op.outputs) != 1 or op.outputs[0] in parts(graph):
         return None  # the bytes between the output's pixels belong to other tensors
@@ -63,10 +63,10 @@ def distance(graph: Graph, op: Op, operand: int, contract: Contract) -> int | No
     if contract is Contract.ROW:
         along = op.kind in PIXEL_KINDS and same_shape
         along = along or (op.kind in SLIDING_KINDS and operand == op.inputs[0])
-        # in a batch, the next image's rows are not below this one's
+        # in a batch, the rows of the next image do not follow this image's rows
         single = result.nhwc[0] == source.nhwc[0] == 1
         return _row_distance(axes(graph, op)[0], source, result) if along and single else None
-    # a part that goes to several places stays
+    # a part that is copied to several places must not be overwritten
     if contract is Contract.PARTS and op.kind is OpKind.CONCATENATION and op.inputs.count(operand) == 1:
         assert isinstance(op.attrs, AxisAttrs)
         lines = math.prod(result.shape[: op.attrs.axis])
@@ -78,9 +78,10 @@ def distance(graph: Graph, op: Op, operand: int, contract: Contract) -> int | No
 
 
 def _row_distance(rows: Axis, source: Tensor, result: Tensor) -> int:
-    """The distance under the contract `row` by the formula at the top of this file, in bytes.
+    """Returns the distance in bytes under the contract `row`, by the formula at the top of this file.
 
-    The formula is linear in q on both sides of one bend, so the ends of both sides are enough.
+    `rows`: the operator's row axis. The formula is linear in q on both sides of one bend, so the ends of both
+    sides are enough.
     """
     stride, pad = rows.stride, rows.pad
     in_rows, out_rows = source.nhwc[1], result.nhwc[1]
@@ -92,11 +93,12 @@ def _row_distance(rows: Axis, source: Tensor, result: Tensor) -> int:
 
 
 def slices_in_place(graph: Graph, op: Op) -> bool:
-    """Whether an operator may write over its input although each slice of channels reads all of the input.
+    """Returns whether an operator that computes slices of its channels may still write over its input.
 
-    In a depthwise convolution each output channel depends on the same input channel only. If the output lies
-    whole pixels below the input, no slice writes over bytes that another one reads. This does not hold in a
-    wider tensor, whose pixels are further apart.
+    Each slice of channels reads all of the input, except in a depthwise convolution: there each output
+    channel depends on the same input channel only. If the output lies whole pixels below the input, no slice
+    writes over bytes that another one reads. This does not hold in a wider tensor, whose pixels are further
+    apart.
     """
     if op.kind is not OpKind.DEPTHWISE_CONV_2D or op.seen:
         return False
@@ -110,10 +112,15 @@ def permitted_overlaps(
     in_place: str,
     resident: bool,
 ) -> tuple[Overlap, ...]:
-    """Every overlap that the kernels' contracts allow; its buffers are positions in `ranges`.
+    """Returns every overlap of an operator's output with its input that the kernels' contracts allow.
 
-    The input has to die at the operator, which reads it once. It is not a network output nor, if the input
-    image is resident, a network input. Overlaps that save nothing are left out.
+    The input has to die at the operator, which reads it once. It must not be a network output nor, if
+    `resident`, a network input. Overlaps that save nothing are left out.
+
+    ranges: the graph's live ranges. The buffers of the overlaps are positions in it.
+    kernels: one per operator, None for aliases.
+    in_place: the contracts that may be used.
+    resident: whether the network's inputs stay in memory to the end.
     """
     contracts = {
         InPlace.ROWS: {Contract.ROW, Contract.PIXEL, Contract.PARTS},
@@ -142,7 +149,7 @@ Ints = npt.NDArray[np.int64]
 
 
 class RegionOverlap(NamedTuple):
-    """An overlap of a streamed region's output. `op` and `distance` are as in Overlap.
+    """Permission for a streamed region's output to lie over an input. `op` and `distance` are as in Overlap.
 
     `source`, `result`: the roots (see alias_roots) of the input and of the output.
     """
@@ -160,10 +167,11 @@ def overlaps(
     buffers: Sequence[Buffer],
     apart: Container[int],
 ) -> list[Overlap]:
-    """Every safe overlap. Its `input` and `output` are positions in `buffers`.
+    """Returns every safe overlap, with `input` and `output` as positions in `buffers`.
 
-    `permitted`: the result of `permitted_overlaps`, with positions of live ranges. `regions`: overlaps of the
-    streamed regions. `apart`: operators whose output must not lie over their input.
+    permitted: the result of `permitted_overlaps`, with positions of live ranges.
+    regions: the overlaps of the streamed regions (see `of_region`).
+    apart: operators whose output must not lie over their input.
     """
     whole = {b.tensors[0]: i for i, b in enumerate(buffers) if b.kind is BufferKind.TENSOR}
     alone = {region.ops[0] for region in timeline.regions if not region.is_streamed}
@@ -187,8 +195,9 @@ def of_region(
 ) -> Iterator[RegionOverlap]:
     """Yields the safe overlaps of a streamed region's outputs with tensors that die in the region.
 
-    `last_reads`: root of a tensor that dies -> the operator where it dies. `kept`: tensors of the region that
-    are never whole.
+    kernels: one per operator of the graph, None for aliases.
+    last_reads: root (see alias_roots) of a tensor that dies -> the operator where it dies.
+    kept: tensors of the region that are never whole.
     """
     roots, ops = alias_roots(graph), run.region.ops
     fusion = next((one for one in fusions(graph) if (one.first, one.last) == (ops[0], ops[-1])), None)
@@ -212,10 +221,10 @@ def of_region(
 def _distance_of_rows(
     graph: Graph, region: Region, kernels: Sequence[KernelVariant | None], source: int
 ) -> int | None:
-    """The contract's distance for an operator that is a region by itself and makes whole rows.
+    """Returns the distance by the kernel's contract, for an operator that is a region and makes whole rows.
 
-    It may be less than the distance from the steps, because the kernel works row by row within a call of
-    several rows.
+    It may be less than the distance that follows from the steps, because the kernel works row by row within a
+    call of several rows. Returns None for any other region, and where the contract allows no overlap.
     """
     kernel = kernels[region.ops[0]]
     if len(region.ops) > 1 or region.groups[0].hand_off or kernel is None:
@@ -228,10 +237,10 @@ def _distance_of_rows(
 
 
 def region_distance(graph: Graph, steps: Steps, source: int, result: int, ops: Sequence[int]) -> int | None:
-    """The smallest difference offset(source) - offset(result) that is safe in a region's steps.
+    """Returns the smallest difference offset(source) - offset(result) that is safe in a region's steps.
 
-    Returns None if the result is not made row by row. `source` includes its aliases, and rows are those of
-    the alias that an operator reads. `ops`: the region's operators.
+    The unit is bytes. `ops`: the region's operators. `source` stands for its aliases, too; the rows are those
+    of the alias that an operator reads. Returns None if the result is not made row by row.
     """
     makers = [position for position in ops if result in graph.ops[position].outputs]
     if any(fed_in_parts(graph, graph.ops[position]) for position in makers):
@@ -246,9 +255,9 @@ def region_distance(graph: Graph, steps: Steps, source: int, result: int, ops: S
 
 
 def later_reads(graph: Graph, steps: Steps, source: int, ops: Sequence[int]) -> tuple[Ints, Ints]:
-    """The steps that read a tensor, and for each the lowest byte that it or a later step reads.
+    """Returns the steps that read a tensor, and for each the lowest byte that it or a later step reads.
 
-    `source`: the tensor's root.
+    `source`: the tensor's root (see alias_roots). `ops`: the operators whose steps are looked at.
     """
     roots = alias_roots(graph)
     at, first = [np.empty(0, np.int64)], [np.empty(0, np.int64)]

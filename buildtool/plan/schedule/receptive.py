@@ -32,7 +32,7 @@ MOST_ROWS = 1 << 20
 
 
 def axes(graph: Graph, op: Op) -> tuple[Axis, Axis]:
-    """The row axis and the column axis of an operator that runs row by row (see `streams`)."""
+    """Returns the row axis and the column axis of an operator that runs row by row (see `streams`)."""
     attrs = op.attrs
     if op.kind in UNEVEN_KINDS:
         tables: dict[int, tuple[Axis, Axis]] = graph.facts.setdefault("tables of axes", {})
@@ -52,7 +52,10 @@ def axes(graph: Graph, op: Op) -> tuple[Axis, Axis]:
 
 
 def _uneven(graph: Graph, op: Op, along: int) -> Axis:
-    """The row (0) or column axis (1) of an operator in UNEVEN_KINDS, computed as the reference kernels do."""
+    """Returns the axis of an operator in UNEVEN_KINDS, as a table computed as the reference kernels do it.
+
+    `along`: 0 for the row axis, 1 for the column axis.
+    """
     attrs = op.attrs
     size, out = (graph.tensors[t].nhwc[1 + along] for t in (op.inputs[0], op.outputs[0]))
     at = np.arange(out, dtype=np.int64)
@@ -74,11 +77,11 @@ def _uneven(graph: Graph, op: Op, along: int) -> Axis:
 
 
 def accumulates(graph: Graph, op: Op) -> bool:
-    """Whether the operator is a global pooling, which can read its input part by part."""
+    """Returns whether the operator is a global pooling that can read its input part by part."""
     source = graph.tensors[op.inputs[0]]
     if len(source.shape) != 4 or source.shape[0] != 1 or source.shape[1] * source.shape[2] < 2:
         return False
-    if source.dtype is DType.FLOAT32:  # the order of its sums is that of the whole tensor
+    if source.dtype is DType.FLOAT32:  # floats have to be added in the order of the whole tensor
         return False
     if op.kind is OpKind.MEAN:
         return isinstance(op.attrs, MeanAttrs) and op.attrs.axes == (1, 2)
@@ -93,23 +96,24 @@ def accumulates(graph: Graph, op: Op) -> bool:
 
 
 def scatters(graph: Graph, op: Op) -> bool:
-    """Whether the operator makes planes of an image's channels, and can read its input part by part.
+    """Returns whether the operator makes planes of an image's channels, and can read its input part by part.
 
-    It is a TRANSPOSE whose output holds the first channel of all pixels, then the second one, and so on.
+    It is a TRANSPOSE whose output holds the first channel of all pixels, then the second channel of all
+    pixels, and so on.
     """
     shape = graph.tensors[op.inputs[0]].shape
     return op.attrs == TransposeAttrs((0, 3, 1, 2)) and shape[0] == 1 < shape[1] * shape[2]
 
 
 def fed_in_parts(graph: Graph, op: Op) -> bool:
-    """Whether the operator reads its input row by row, but has a whole output: it ends a region."""
+    """Returns whether the operator reads its input row by row, but its output is whole: it ends a region."""
     return accumulates(graph, op) or scatters(graph, op)
 
 
 def row_inputs(graph: Graph, op: Op) -> tuple[int, ...]:
-    """The activations that an operator reads row by row (see `axes`), each once.
+    """Returns the activations that an operator reads row by row (see `axes`), each once.
 
-    It needs its other operands, which repeat over rows or columns, as a whole for every row.
+    Its other operands repeat over rows or columns. It needs all of them for every row.
     """
     if op.kind in SLIDING_KINDS or op.kind in UNEVEN_KINDS or fed_in_parts(graph, op):
         return op.inputs[:1]
@@ -119,12 +123,12 @@ def row_inputs(graph: Graph, op: Op) -> tuple[int, ...]:
 
 
 def streams(graph: Graph, op: Op) -> bool:
-    """Whether the operator can run row by row.
+    """Returns whether the operator can run row by row.
 
-    Its batch is 1, and it makes rows of output from rows of input. An operator without windows needs at least
-    one activation that has the output's rows and columns. Global poolings, TRANSPOSEs into planes,
-    concatenations and other moves of channels stream as well. An operator that writes a state runs by itself:
-    all readers of the old state have then run before it.
+    Its batch has to be 1, and it has to make rows of output from rows of input. An operator without windows
+    needs at least one activation that has the output's rows and columns. Global poolings, TRANSPOSEs into
+    planes, concatenations and other moves of channels stream as well. An operator that writes a state does
+    not: it runs alone, after all readers of the old state.
     """
     if op.outputs[0] in state_of(graph):
         return False
@@ -145,7 +149,7 @@ def streams(graph: Graph, op: Op) -> bool:
 
 
 def _meets_input(graph: Graph, op: Op) -> bool:
-    """Whether any window has a tap in the input. A window that lies only in padding needs no input rows."""
+    """Returns whether any window of the operator has a tap in the input, and not only in the padding."""
     source, result = (graph.tensors[t].nhwc[1:3] for t in (op.inputs[0], op.outputs[0]))
     for axis, n, outputs in zip(axes(graph, op), source, result, strict=True):
         candidates = range(1 if axis.pad < axis.kernel else outputs)  # mostly the first one meets element 0
@@ -155,10 +159,11 @@ def _meets_input(graph: Graph, op: Op) -> bool:
 
 
 def by_rows(graph: Graph, op: Op, kernel: KernelVariant | None) -> bool:
-    """Whether the operator can run row by row with this kernel, which may compute whole tensors only.
+    """Returns whether the operator can run row by row with this kernel.
 
-    Global poolings are fed part by part without their kernel. Tensors of more than MOST_ROWS rows run in one
-    step, because the list of a plan's steps would need too much memory.
+    An operator cannot if its kernel computes whole tensors only. A global pooling can nevertheless: other
+    code adds up its sums. Tensors of more than MOST_ROWS rows run in one step, because the list of a plan's
+    steps would need too much memory.
     """
     whole_only = kernel is not None and kernel.windows is Windows.WHOLE
     most = max(graph.tensors[op.inputs[0]].nhwc[1], graph.tensors[op.outputs[0]].nhwc[1])
@@ -166,7 +171,7 @@ def by_rows(graph: Graph, op: Op, kernel: KernelVariant | None) -> bool:
 
 
 def moves_channels(graph: Graph, op: Op) -> bool:
-    """Whether the operator only moves channels within each pixel: takes some, adds some, or shuffles them."""
+    """Returns whether the operator only moves channels within each pixel: it takes, adds or shuffles some."""
     attrs, source = op.attrs, graph.tensors[op.inputs[0]]
     if len(source.shape) != 4 or source.is_constant:
         return False
@@ -179,17 +184,17 @@ def moves_channels(graph: Graph, op: Op) -> bool:
 
 
 def rows(graph: Graph, op: Op) -> int:
-    """The rows that the operator loops over: its output's, or its input's if it is fed in parts."""
+    """Returns the rows that the operator loops over: of its output, or of its input if it is fed in parts."""
     return graph.tensors[op.inputs[0] if fed_in_parts(graph, op) else op.outputs[0]].nhwc[1]
 
 
 def columns(graph: Graph, op: Op) -> int:
-    """The columns that the operator loops over: its output's, or its input's if it is fed in parts."""
+    """Returns the columns that the operator loops over: of its output, or of its input if fed in parts."""
     return graph.tensors[op.inputs[0] if fed_in_parts(graph, op) else op.outputs[0]].nhwc[2]
 
 
 def through(graph: Graph, ops: tuple[int, ...]) -> Axis:
-    """The row axis of a chain of operators, from the first operator's input to the last one's output."""
+    """Returns the row axis of a chain of operators, from the first one's input to the last one's output."""
     axis = Axis()
     for position in ops:
         axis = axes(graph, graph.ops[position])[0].after(axis)

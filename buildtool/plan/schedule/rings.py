@@ -1,4 +1,7 @@
-"""How much of a tensor a streamed region keeps: rows of rings, columns of windows, accumulators."""
+"""How much of a tensor a streamed region keeps: rows of rings, windows, sums of poolings.
+
+A ring is a line buffer between two groups. A window has some columns of some rows of a tensor inside a group.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +19,9 @@ from buildtool.plan.schedule.axis import Axis
 from buildtool.plan.schedule.bands import first_row, input_axis, lines, swapped_rows
 from buildtool.plan.schedule.delivery import delivered_image
 from buildtool.plan.schedule.inner import inner_tensors, needs, read_whole, remember, whole_tensors
-from buildtool.plan.schedule.ranges import Ranges, held, in_steps
-from buildtool.plan.schedule.receptive import axes, fed_in_parts, row_inputs, rows
+from buildtool.plan.schedule.pace import pace
+from buildtool.plan.schedule.ranges import Ranges, held
+from buildtool.plan.schedule.receptive import axes, fed_in_parts, row_inputs
 from buildtool.plan.schedule.schedule import Run, column_ranges, row_ranges
 from buildtool.plan.types import SOURCE, Group, Scheme
 
@@ -41,10 +45,10 @@ class LineBuffer:
 
 
 def windows(graph: Graph, group: Group) -> Sequence[LineBuffer]:
-    """The windows of the tensors between the operators of a group, first to last.
+    """Returns the windows of the tensors between the operators of a group, first to last.
 
-    A tensor that is also read outside of the group is whole and has no window. Branches have rings instead.
-    Those of `lasting_windows` are among them.
+    A tensor that is also read outside of the group is whole and has no window. Groups of branches have rings
+    instead of windows. The windows of `lasting_windows` are in the result as well.
     """
     if len(group.ops) == 1 or group.scheme is Scheme.BRANCHES:
         return ()
@@ -52,7 +56,8 @@ def windows(graph: Graph, group: Group) -> Sequence[LineBuffer]:
 
 
 def _windows(graph: Graph, group: Group) -> tuple[LineBuffer, ...]:
-    steps = in_steps(rows(graph, graph.ops[group.ops[-1]]), group.rows_per_step, first_row(graph, group))
+    own = pace(graph, group)
+    steps = own.steps(own.height, first_row(graph, group))
     made = [Ranges(*both) for both in zip(*(r.T for r in row_ranges(group, graph, *steps)), strict=True)]
     calls, whole, buffers = column_ranges(group, graph), whole_tensors(graph, group), list[LineBuffer]()
     kept = lines(graph, group) if group.scheme is Scheme.SWAPS else {}
@@ -72,16 +77,20 @@ def _windows(graph: Graph, group: Group) -> tuple[LineBuffer, ...]:
 def _readers(
     graph: Graph, group: Group, tensor: int, side: int, made: Sequence[Ranges]
 ) -> list[tuple[Axis, Ranges]]:
-    """The row axis (0) or column axis (1) of each of a tensor's readers in a group, and what it makes."""
+    """Returns for each reader of a tensor in a group its axis, and the ranges that it makes along this axis.
+
+    `side`: 0 for rows, 1 for columns. `made`: the ranges of each operator of the group.
+    """
     both = zip((graph.ops[position] for position in group.ops), made, strict=True)
     return [(axes(graph, op)[side], own) for op, own in both if tensor in row_inputs(graph, op)]
 
 
 def kept_lines(graph: Graph, group: Group) -> Sequence[LineBuffer]:
-    """The rows that a group of bands keeps of the tensors inside it, outside of their windows.
+    """Returns the rows that a group of bands keeps outside of its windows, for the tensors inside the group.
 
-    They are whole rows, or, in a group that swaps, the columns that are made without as many as the window
-    has. Tensors of which no column is left are left out.
+    A group that copies keeps whole rows. In a group that swaps (see `bands`), as many columns of these rows
+    as the window has are in the window, and only the others are outside. Tensors without such columns are
+    left out.
     """
     kept = lines(graph, group)
     if group.scheme is not Scheme.SWAPS:
@@ -92,15 +101,20 @@ def kept_lines(graph: Graph, group: Group) -> Sequence[LineBuffer]:
 
 
 def lasting_windows(graph: Graph, group: Group) -> Sequence[LineBuffer]:
-    """The windows of a group that outlast its steps: of the tensors that it swaps."""
+    """Returns the windows needed from step to step: those of tensors with kept rows, if the group swaps.
+
+    In such a group (see `bands`) a part of each kept row is in the window. For other groups the result is
+    empty.
+    """
     kept = lines(graph, group) if group.scheme is Scheme.SWAPS else {}
     return [window for window in windows(graph, group) if window.tensor in kept] if kept else []
 
 
 def rings(graph: Graph, run: Run) -> list[LineBuffer]:
-    """The rings of a region: of the tensors between its groups, of a streamed input image, lasting windows.
+    """Returns the rings of a region, and its windows that last from step to step.
 
-    The region's output, and tensors that are read outside of the region, have no ring.
+    Rings belong to the tensors between the region's groups and to a streamed input image. The region's
+    output, and tensors that are read outside of the region, have no ring.
     """
     if not run.advance_count:
         return []  # one operator over whole tensors
@@ -114,12 +128,12 @@ def rings(graph: Graph, run: Run) -> list[LineBuffer]:
 
 
 def _rows_needed(graph: Graph, run: Run) -> dict[int, int]:
-    """Tensor -> the largest number of its rows that are needed at the same time.
+    """Returns tensor -> the largest number of its rows that are needed at the same time.
 
-    When rows of a tensor were made, those are needed that a later advance reads, up to the last one made.
+    After an advance, the needed rows go from the lowest one that a later advance reads to the last one made.
     """
     lines = run.advance_lines
-    made: dict[int, tuple[Numbers, bool]] = {}  # tensor -> the advances that make its rows, whether it comes
+    made: dict[int, tuple[Numbers, bool]] = {}  # tensor -> advances that make its rows, is it delivered
     reads: dict[int, list[tuple[Numbers, Numbers]]] = {}  # tensor -> advances, and the lowest row each reads
     for last in distinct(lines[:, 1]).values.tolist():
         at = np.flatnonzero(lines[:, 1] == last)
@@ -138,10 +152,11 @@ def _rows_needed(graph: Graph, run: Run) -> dict[int, int]:
 
 
 def _most_rows(lines: Ints, is_image: bool, at: Numbers, reads: Sequence[tuple[Numbers, Numbers]]) -> int:
-    """The most rows of a tensor that are needed when an advance has made some.
+    """Returns the most rows of a tensor that are needed after an advance has made some of them.
 
-    `lines`, `at`: the advances that make its rows, and their places. An image comes row by row. `reads`: the
-    places of advances that read it, and the lowest row that each reads.
+    `lines`: the advances that make its rows. `at`: their places among all advances. `is_image`: whether it is
+    an input image, which is delivered row by row. `reads`: pairs (places of the advances that read the
+    tensor, the lowest row that each of them reads).
     """
     begin = lines[:, 3] - 1 if is_image else lines[:, 2]
     lowest = begin
@@ -157,9 +172,9 @@ def _most_rows(lines: Ints, is_image: bool, at: Numbers, reads: Sequence[tuple[N
 
 
 def _reads(graph: Graph, group: Group) -> tuple[tuple[int, Axis | None], ...]:
-    """The tensors from outside the group that its operators read, each with its row axis.
+    """Returns the tensors from outside the group that its operators read, each with its row axis.
 
-    The axis is None for a tensor that is needed as a whole.
+    The axis is None for a tensor of which all rows are needed.
     """
     inside = {graph.ops[position].outputs[0] for position in group.ops}
     by_row = ((t, axis) for t, (axis, _) in needs(graph, group).items() if t not in inside)
@@ -169,5 +184,5 @@ def _reads(graph: Graph, group: Group) -> tuple[tuple[int, Axis | None], ...]:
 
 
 def accumulator_bytes(graph: Graph, position: int) -> int:
-    """Bytes of the sums of a global pooling in a streamed region."""
+    """Returns the bytes of the sums of a global pooling in a streamed region."""
     return ACCUMULATOR_BYTES * graph.tensors[graph.ops[position].as_seen.inputs[0]].nhwc[3]

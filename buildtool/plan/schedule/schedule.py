@@ -1,14 +1,14 @@
 """The order of execution, which the checker, the counters and the emitted C follow.
 
 A streamed region is driven from its end: before a group makes some rows, the group before it makes the rows
-that it needs. The emitted C has the same loops, one inside the other. A group of branches asks for its input
-a few rows at a time (see `branches`).
+that these need. The emitted C has the same loops, one inside the other. A group of branches asks for its
+input a few rows at a time (see `branches`).
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -34,20 +34,22 @@ from buildtool.plan.schedule.inner import (
     together,
     whole_tensors,
 )
+from buildtool.plan.schedule.pace import pace
 from buildtool.plan.schedule.ranges import Ranges, column_gains
-from buildtool.plan.schedule.receptive import axes, columns, row_inputs, rows
+from buildtool.plan.schedule.receptive import axes, columns, row_inputs
 from buildtool.plan.types import SOURCE, Group, Region, Scheme
 
 Columns = npt.NDArray[np.int64]
 Steps = Ints  # one row per step, with the fields of types.Step in their order
 FEW = 64  # up to this many lines are not compressed
+MOST_AT_ONCE = 1 << 16  # steps for which numbers are computed together
 
 
 class Advance(NamedTuple):
     """Rows [y0, y1) that a group of a streamed region makes at a time.
 
-    `group`: the group's index in the region, -1 where rows of the input image are delivered. `ops`: the
-    operators that run; the last one makes these rows.
+    group: the group's index in the region; -1 if rows of the input image are delivered.
+    ops: the operators that run. The last one of them makes these rows.
     """
 
     group: int
@@ -57,7 +59,12 @@ class Advance(NamedTuple):
 
 
 class Activity(NamedTuple):
-    """An operator's first and last step in a run, the most columns of a step, and the pixels of all steps."""
+    """What an operator does in a run of a region.
+
+    first, last: its first and last step.
+    columns: the most columns of a step.
+    pixels: of all its steps, repetitions included.
+    """
 
     first: int
     last: int
@@ -67,10 +74,11 @@ class Activity(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """How a region runs: `advances` (of a streamed region) and `steps`, both in order.
+    """How a region runs: its steps, and the advances of its groups if it is streamed, both in order.
 
-    Rows and columns of a step are those of Tensor.nhwc of the operator's first output. There are `count`
-    steps. Both lists are kept compressed and are unpacked at each read: long plans hold thousands of runs.
+    Rows and columns of a step are those of Tensor.nhwc of the operator's first output. `count` is the number
+    of steps. Both lists are stored compressed and are unpacked at each read, as long plans hold thousands of
+    runs.
     """
 
     region: Region
@@ -81,65 +89,90 @@ class Run:
 
     @staticmethod
     def of(region: Region, advances: Ints, steps: Steps) -> Run:
-        """A run with these advances, as lines (group, last operator, y0, y1), and these steps."""
+        """Returns a run with these advances and steps.
+
+        `advances`: an array with a row (group, last operator, y0, y1) for each advance.
+        """
         return Run(region, len(steps), _pack(steps), len(advances), _pack(advances))
 
     @property
     def steps(self) -> Steps:
-        """The steps."""
+        """Returns the steps as an array, one row for each."""
         return _unpack(self.packed_steps, self.count, 5)
 
     @property
     def advances(self) -> tuple[Advance, ...]:
-        """The advances, in order."""
+        """Returns the advances, in order; empty if the region is not streamed."""
         lines = self.advance_lines.tolist()
         return tuple(Advance(group, self.advancing(group, last), y0, y1) for group, last, y0, y1 in lines)
 
     @property
     def advance_lines(self) -> Ints:
-        """The advances as an array: group, last operator, y0, y1."""
+        """Returns the advances as an array with the columns group, last operator, y0, y1."""
         return _unpack(self.packed_advances, self.advance_count, 4)
 
     def advancing(self, group: int, last: int) -> tuple[int, ...]:
-        """The operators that run in an advance of a group whose last operator is `last`."""
-        alone = group < 0 or self.region.groups[group].scheme is Scheme.BRANCHES  # operators by themselves
+        """Returns the operators that run in an advance of a group.
+
+        `group`: the group's index, -1 for deliveries of rows. `last`: the operator that ends the advance.
+        """
+        alone = (
+            group < 0 or self.region.groups[group].scheme is Scheme.BRANCHES
+        )  # operators advance by themselves
         return (last,) if alone else self.region.groups[group].ops
 
     @cached_property
     def activities(self) -> Mapping[int, Activity]:
-        """Operator (SOURCE: the deliveries of rows) -> its activity, in ascending order."""
+        """Returns operator -> its activity, in ascending order. SOURCE stands for the deliveries of rows."""
         if not self.count:
             return {}
         if self.count == 1:
             ((only, y0, y1, x0, x1),) = self.steps.tolist()
             return {only: Activity(0, 0, x1 - x0, (y1 - y0) * (x1 - x0))}
-        ops, y0, y1, x0, x1 = self.steps.T
-        lowest, width, numbers = int(ops.min()), x1 - x0, np.arange(len(ops), dtype=np.int32)
-        place = ops - lowest  # numbered from 0, as indices
-        area = np.bincount(place, (y1 - y0).astype(np.int64) * width).astype(np.int64)
-        first, last, widest = np.zeros((3, len(area)), np.int32)
-        first[place[::-1]] = numbers[::-1]  # of several values for one index the last one remains
-        last[place] = numbers
-        np.maximum.at(widest, place, width)
+        steps = self.steps
+        lowest, highest = int(steps[:, 0].min()), int(steps[:, 0].max())
+        widest, area = np.zeros((2, highest - lowest + 1), np.int64)
+        first, last = np.full((2, len(area)), -1)
+        for begin, some in portions(steps):
+            ops, y0, y1, x0, x1 = some.T
+            place, width = ops - lowest, x1 - x0  # numbered from 0, as indices
+            area += np.bincount(place, (y1 - y0).astype(np.int64) * width, len(area)).astype(np.int64)
+            np.maximum.at(widest, place, width)
+            numbers, found = np.arange(begin, begin + len(some)), np.full(len(area), -1)
+            last[place] = numbers  # of several values for one index the last one remains
+            found[place[::-1]] = numbers[::-1]
+            first = np.where(first < 0, found, first)
         lines = zip(*(field.tolist() for field in (first, last, widest, area)), strict=True)
         every = [Activity(*line) for line in lines]
-        return {lowest + i: every[i] for i in np.flatnonzero(np.bincount(place)).tolist()}
+        return {lowest + i: every[i] for i in np.flatnonzero(last >= 0).tolist()}
 
 
 def count_executed_macs(graph: Graph, run: Run) -> int:
-    """Multiply-accumulates of a run, repetitions included."""
+    """Returns the multiply-accumulates of a run, repetitions included."""
     return sum(pixel_macs(graph, graph.ops[op], a.pixels) for op, a in run.activities.items() if op != SOURCE)
 
 
+def portions(steps: Steps) -> Iterator[tuple[int, Steps]]:
+    """Yields steps in portions of at most MOST_AT_ONCE, each with the number of its first step.
+
+    Numbers that are computed for each step of a large image would otherwise need as much memory as its steps.
+    """
+    for begin in range(0, len(steps), MOST_AT_ONCE):
+        yield begin, steps[begin : begin + MOST_AT_ONCE]
+
+
 def _pack(lines: Ints) -> bytes:
-    """Packs lines of numbers as bytes, column by column; compressed where there are more than FEW."""
-    plain = lines.T.tobytes()
-    return plain if len(lines) <= FEW else zlib.compress(plain, 1)
+    """Packs an array as bytes, column by column; compressed if it has more than FEW rows."""
+    if len(lines) <= FEW:
+        return lines.T.tobytes()
+    packer = zlib.compressobj(1)
+    packed = [packer.compress(column.tobytes()) for column in lines.T]
+    return b"".join((*packed, packer.flush()))
 
 
 def _unpack(packed: bytes, count: int, width: int) -> Ints:
-    """Unpacks `count` lines of `width` numbers."""
-    plain = packed if count <= FEW else zlib.decompress(packed)
+    """Unpacks an array of `count` rows and `width` columns that `_pack` packed."""
+    plain = packed if count <= FEW else zlib.decompress(packed, bufsize=max(1, 4 * width * count))
     return np.frombuffer(plain, np.int32).reshape(width, count).T
 
 
@@ -167,19 +200,26 @@ def run(region: Region, graph: Graph, image: str = Image.OVERWRITABLE) -> Run:
 
 
 def _last(group: Group, graph: Graph) -> int:
-    """A group's last operator. Raises PlanError for an empty group or an operator that the graph lacks."""
+    """Returns a group's last operator.
+
+    Raises PlanError for an empty group, and for an operator that the graph does not have.
+    """
     if not group.ops or not all(0 <= op < len(graph.ops) for op in group.ops):
         raise PlanError(f"a group names operators {list(group.ops)}, which the graph does not have")
     return group.ops[-1]
 
 
 def links(region: Region, graph: Graph) -> list[Link]:
-    """The groups of a streamed region, in order."""
+    """Returns the groups of a streamed region, in order, with the data of their loops.
+
+    Raises PlanError for a group that cannot run under its scheme.
+    """
     chain = []
     for index, group in enumerate(region.groups):
         is_invalid = (len(group.ops) == 1) != (group.scheme is Scheme.OPERATOR) or group.rows_per_step < 1
+        is_invalid |= group.scheme is Scheme.EDGES and not group.hand_off
         last = graph.ops[_last(group, graph)] if not is_invalid else None
-        is_chain = group.scheme in (Scheme.HALO, Scheme.H_CACHED)
+        is_chain = group.scheme in (Scheme.HALO, Scheme.H_CACHED, Scheme.EDGES)
         if last is None or (is_chain and not together(graph, group.ops)):
             raise PlanError(f"operators {list(group.ops)} cannot run under scheme '{group.scheme}'")
         if group.in_bands:
@@ -190,12 +230,16 @@ def links(region: Region, graph: Graph) -> list[Link]:
         source = driving_tensor(graph, region.groups, index)
         axis = needs(graph, group)[source][0]
         lanes = branches(graph, group, source) if group.scheme is Scheme.BRANCHES else None
-        chain.append(Link(group, axis, rows(graph, last), source, graph.tensors[source].nhwc[1], lanes))
+        tall = graph.tensors[source].nhwc[1]
+        chain.append(Link(group, axis, pace(graph, group), source, tall, lanes))
     return chain
 
 
 def _advances(chain: Sequence[Link], graph: Graph, image: str) -> Ints:
-    """The advances of a streamed region's groups, in order, as lines (group, last operator, y0, y1)."""
+    """Returns the advances of a streamed region: an array of rows (group, last operator, y0, y1).
+
+    `chain`: the region's groups. `image`: as in Plan.
+    """
     source = delivered_image(graph) if image == Image.STREAM else None
     asks = source is not None and any(source.first in link.group.ops for link in chain)
     begins = [first_row(graph, link.group) for link in chain]
@@ -206,7 +250,10 @@ def _advances(chain: Sequence[Link], graph: Graph, image: str) -> Ints:
 
 
 def is_driven(group: Group, graph: Graph) -> bool:
-    """Whether rows of a streamed image are delivered one by one to the region whose first group this is."""
+    """Returns whether a region gets the rows of a streamed image one by one.
+
+    `group`: the region's first group.
+    """
     image = delivered_image(graph)
     return group.ops[0] == image.first and drives(graph, image)
 
@@ -216,23 +263,30 @@ def _image_rows(graph: Graph) -> int:
 
 
 def _steps_of(chain: Sequence[Link], graph: Graph, advances: Ints) -> Steps:
-    """The steps of all advances. Those of each kind are computed together and then put in their places."""
+    """Returns the steps of all advances of a streamed region.
+
+    Advances with the same last operator are computed together; then their steps are put in their places.
+    """
     spans = advances[:, 2:]
     length = spans[:, 1] - spans[:, 0]  # in steps: a streamed image comes row by row
     kinds = []
     for last in distinct(advances[:, 1]).values.tolist():
         at = np.flatnonzero(advances[:, 1] == last)
-        link, block = chain[advances[at[0], 0]], None
+        link, calls = chain[advances[at[0], 0]], None
         if last != SOURCE:
-            ops = (last,) if link.branches is not None else link.group.ops
-            block = _block(link, ops, graph, spans[at])
-            length[at] = block.shape[1]
-        kinds.append((at, block))
+            calls = _calls(link, last, graph)
+            length[at] = len(calls)
+        kinds.append((at, link, last, calls))
     begin = np.cumsum(length) - length
     steps = np.empty((int(length.sum()), 5), np.int32)
-    for at, block in kinds:
-        if block is not None:
-            steps[begin[at, None] + np.arange(block.shape[1])] = block
+    for at, link, last, calls in kinds:
+        if calls is not None:
+            ops = (last,) if link.branches is not None else link.group.ops
+            each = max(1, MOST_AT_ONCE // max(1, len(calls)))  # advances at a time
+            for some in (at[i : i + each] for i in range(0, len(at), each)):
+                steps[begin[some, None] + np.arange(len(calls))] = _block(
+                    link, ops, calls, graph, spans[some]
+                )
         else:
             y = np.arange(spans[at[-1], 1])
             steps[np.repeat(begin[at] - spans[at, 0], length[at]) + y] = _delivery(graph, y)
@@ -240,22 +294,28 @@ def _steps_of(chain: Sequence[Link], graph: Graph, advances: Ints) -> Steps:
 
 
 def _delivery(graph: Graph, y: Ints) -> Steps:
-    """The steps that deliver rows `y` of a streamed image."""
+    """Returns the steps that deliver rows `y` of a streamed image."""
     width = np.full_like(y, graph.tensors[delivered_image(graph).tensor].nhwc[2])
     return np.stack([np.full_like(y, SOURCE), y, y + 1, np.zeros_like(y), width], axis=1)
 
 
-def _block(link: Link, ops: tuple[int, ...], graph: Graph, spans: Ints) -> Ints:
-    """The steps of all advances of one kind, as an array indexed by advance, call, and field of a step.
+def _calls(link: Link, alone: int, graph: Graph) -> Ints:
+    """The calls of an advance: (place in the group, columns from, to). `alone`: the operator, of branches."""
+    if link.branches is None:
+        return np.array(hand_offs(link.group, graph), np.int32).reshape(-1, 3)
+    return np.array([(0, 0, columns(graph, graph.ops[alone]))], np.int32)
 
-    `spans`: the rows (y0, y1) of each advance.
+
+def _block(link: Link, ops: tuple[int, ...], calls: Ints, graph: Graph, spans: Ints) -> Ints:
+    """The steps of some advances of one kind, as an array indexed by advance, call, and field of a step.
+
+    The result is an array indexed by advance, call, and field of a step. `ops`: the operators that run in
+    each of these advances. `spans`: the rows (y0, y1) of each advance.
     """
     if link.branches is None:
         low, high = row_ranges(link.group, graph, spans[:, 0], spans[:, 1])
-        calls = np.array(hand_offs(link.group, graph), np.int32).reshape(-1, 3)
     else:
         low, high = spans[:, :1], spans[:, 1:]
-        calls = np.array([(0, 0, columns(graph, graph.ops[ops[0]]))], np.int32)
     place, x0, x1 = calls.T
     block = np.empty((len(spans), len(calls), 5), np.int32)
     block[:, :, 0] = np.array(ops, np.int32)[place]
@@ -265,10 +325,10 @@ def _block(link: Link, ops: tuple[int, ...], graph: Graph, spans: Ints) -> Ints:
 
 
 def row_ranges(group: Group, graph: Graph, y0: N, y1: N) -> tuple[N, N]:
-    """Rows [low, high) that each operator of a group makes for rows [y0, y1) of the last one.
+    """Returns the rows [low, high) that each operator of a group makes for rows [y0, y1) of the last one.
 
-    Both arrays have one line for each of the spans, and one column for each operator. A group of bands makes
-    no row twice; its spans may begin below row 0.
+    `y0` and `y1` are arrays with an item for each advance. Both results have one row for each advance and one
+    column for each operator. A group of bands makes no row twice; its y0 and y1 may be below 0 (see `bands`).
     """
     if group.in_bands:
         return band_ranges(graph, group, y0, y1)
@@ -288,7 +348,10 @@ def row_ranges(group: Group, graph: Graph, y0: N, y1: N) -> tuple[N, N]:
 
 
 def hand_offs(group: Group, graph: Graph) -> tuple[tuple[int, int, int], ...]:
-    """The calls that make one row of a group, in order: (operator's place in the group, columns from, to)."""
+    """Returns the calls that make one row of a group, in order.
+
+    Each is (operator's place in the group, its first column, one past its last column).
+    """
     return remember(graph, "hand-offs", group, lambda: _hand_offs(group, graph))
 
 
@@ -300,9 +363,10 @@ def _hand_offs(group: Group, graph: Graph) -> tuple[tuple[int, int, int], ...]:
 
 
 def column_ranges(group: Group, graph: Graph) -> list[Ranges]:
-    """The columns that each operator of a group makes, hand-off by hand-off.
+    """Returns for each operator of a group the columns that it makes, with a range for each hand-off.
 
-    Columns that no operator of the group reads are left out, unless their tensor is whole.
+    A hand-off makes some columns of each tensor, from the group's first operator to its last. Columns that no
+    operator of the group reads are left out, unless their tensor is also read outside of the group.
     """
     width = columns(graph, graph.ops[group.ops[-1]])
     step = group.hand_off or width
@@ -321,10 +385,11 @@ def column_ranges(group: Group, graph: Graph) -> list[Ranges]:
 
 
 def first_column(group: Group, graph: Graph) -> int:
-    """The column where the loop over columns begins: 0, or less, so that no operator has made columns yet.
+    """Returns the column where a group's loop over columns begins: 0 or less.
 
-    If it began at 0, the first hand-off would make many more columns of the first tensors than later ones do,
-    and the windows would have to hold them.
+    It is so low that no operator has made columns before the loop. If the loop began at 0, the first hand-off
+    would make many more columns of the first tensors than later hand-offs do, and the windows would have to
+    hold them.
     """
     if not group.hand_off or len(group.ops) == 1:
         return 0
@@ -334,9 +399,10 @@ def first_column(group: Group, graph: Graph) -> int:
 
 
 def column_ends(group: Group, graph: Graph, ends: Columns) -> Columns:
-    """One past the last column that each operator of a group has made when the last one has made `ends`.
+    """Returns how far each operator of a group has come when the last one has made the columns below `ends`.
 
-    The result has one row per operator. A value of 0 or less means that no column is made yet.
+    The result has a row for each operator, with one past the last column that it has made, for each item of
+    `ends`. A value of 0 or less means that no column is made yet.
     """
     last = graph.ops[group.ops[-1]]
     columns_needed = {last.outputs[0]: np.minimum(columns(graph, last), ends)}

@@ -1,11 +1,11 @@
 """A plan's timeline: the steps of all its regions in order. It is computed once and passed on.
 
-It also has facts about all steps: where regions begin, when an operator runs first and last, the largest
-number of columns of its calls, and the pixels that it computes.
+It also has facts about all steps: where regions begin, when an operator runs first and last, the most columns
+of its calls, and the pixels that it computes.
 
-The groups of a streamed region run alternately. A turn of a group begins with its first step after a step
-of another group, and lasts until the next turn begins. Data in a group's share of the workspace lasts only
-for one turn, so the constants of some groups are loaded again at every turn.
+The groups of a streamed region run alternately. A turn of a group begins with its first step after a step of
+another group, and lasts until the next turn begins. Data in a group's share of the workspace lasts only for
+one turn, so the constants of some groups are loaded again at every turn.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MOST_RUNS = 16384  # runs that a session keeps, about a kilobyte each: more than
 
 
 class Life(NamedTuple):
-    """The first and the last step that touch something."""
+    """The first and the last step that touch a tensor or an operator's memory. Both are included."""
 
     first: int
     last: int
@@ -42,9 +42,10 @@ class Life(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Timeline:
-    """How a plan's regions run, one after the other; a step's number counts over all of them.
+    """How a plan's regions run, one after the other.
 
-    `image`: overwritable, resident or stream, as in Plan.
+    The number of a step counts over all regions. `image`: overwritable, resident or stream, as in Plan.
+    `runs`: how each region runs.
     """
 
     graph: Graph
@@ -53,7 +54,7 @@ class Timeline:
 
     @staticmethod
     def of(graph: Graph, regions: Sequence[Region], image: str, session: Session | None = None) -> Timeline:
-        """The timeline of some regions.
+        """Returns the timeline of some regions. `image`: as in Plan.
 
         A session caches runs, because plans of one request share most regions.
         """
@@ -69,35 +70,35 @@ class Timeline:
 
     @cached_property
     def regions(self) -> tuple[Region, ...]:
-        """The regions, in order."""
+        """Returns the regions, in order."""
         return tuple(r.region for r in self.runs)
 
     @cached_property
     def steps(self) -> Steps:
-        """All steps, one row each."""
+        """Returns all steps, as an array with a row for each."""
         return np.concatenate([np.empty((0, 5), np.int32), *(r.steps for r in self.runs)])
 
     @cached_property
     def starts(self) -> tuple[int, ...]:
-        """Each region's first step, and at the end the number of all steps."""
+        """Returns the number of each region's first step, and at the end the number of all steps."""
         return (0, *accumulate(r.count for r in self.runs))
 
     @property
     def last(self) -> int:
-        """The number of the last step; 0 where there are no steps."""
+        """Returns the number of the last step; 0 if there are no steps."""
         return max(self.starts[-1] - 1, 0)
 
     def step(self, number: int) -> Step:
-        """The step with this number."""
+        """Returns the step with this number."""
         return Step(*self.steps[number].tolist())
 
     def region_at(self, number: int) -> int:
-        """The position of the region that runs in a step."""
+        """Returns the position of the region that runs in a step."""
         return bisect_right(self.starts, number, hi=len(self.runs)) - 1
 
     @cached_property
     def lives(self) -> Mapping[int, Life]:
-        """Operator (SOURCE: the deliveries of rows) -> its first and last step."""
+        """Returns operator -> its first and last step. SOURCE stands for the deliveries of rows."""
         lives: dict[int, Life] = {}
         for region, start in zip(self.runs, self.starts, strict=False):
             for op, activity in region.activities.items():
@@ -107,11 +108,11 @@ class Timeline:
 
     @cached_property
     def tensor_lives(self) -> Mapping[int, Life]:
-        """A tensor's root (see alias_roots) -> the first and the last step that touch the tensor's memory.
+        """Returns tensor (root, see alias_roots) -> the first and the last step that touch its memory.
 
         An operator touches its tensors from its first step to its last. The network's inputs are in memory
-        from step 0, except a streamed image. Its outputs, and with a resident image its inputs,
-        are in memory until the last step.
+        from step 0 on, except a streamed image. Its outputs, and with a resident image its inputs, are in
+        memory until the last step.
         """
         graph, lives = self.graph, dict[int, Life]()
 
@@ -136,7 +137,7 @@ class Timeline:
 
     @cached_property
     def columns(self) -> Mapping[int, int]:
-        """Operator -> the largest number of output columns of one of its calls."""
+        """Returns operator -> the largest number of output columns of one of its calls."""
         most: dict[int, int] = {}
         for region in self.runs:
             for op, activity in region.activities.items():
@@ -145,24 +146,24 @@ class Timeline:
 
     @cached_property
     def roots(self) -> Mapping[int, int]:
-        """Activation -> the tensor whose bytes it uses: see alias_roots."""
+        """Returns activation -> the tensor whose bytes it uses (see alias_roots)."""
         return alias_roots(self.graph)
 
     @cached_property
     def ranges(self) -> tuple[LiveRange, ...]:
-        """The sets of activations that share their bytes: see live_ranges."""
+        """Returns the sets of activations that share their bytes (see live_ranges)."""
         return live_ranges(self.graph)
 
 
 class Turn(NamedTuple):
-    """A turn of one of a region's groups: the step of the run where it begins, and the group's index."""
+    """A turn of a group: the step of its region's run with which it begins, and the group's index."""
 
     step: int
     group: int
 
 
 class Part(NamedTuple):
-    """Rows [y0, y1) that a group makes at a time. `step`: the step of the run with which they begin."""
+    """Rows [y0, y1) that a group makes at a time. `step`: the first step of the run that makes them."""
 
     step: int
     y0: int
@@ -170,7 +171,10 @@ class Part(NamedTuple):
 
 
 def turns(run: Run, graph_ops: int) -> list[Turn]:
-    """The turns of a region's groups, in order; `graph_ops`: number of operators of the whole graph."""
+    """Returns the turns of a region's groups, in order.
+
+    `graph_ops`: the number of operators of the whole graph.
+    """
     groups = _groups(run, graph_ops)
     at = np.flatnonzero(groups >= 0)
     begins = at[np.flatnonzero(np.diff(groups[at], prepend=-1))]
@@ -178,7 +182,7 @@ def turns(run: Run, graph_ops: int) -> list[Turn]:
 
 
 def parts(run: Run, timeline: Timeline, group: int) -> list[Part]:
-    """The parts that a group makes, in order; empty for a group of branches."""
+    """Returns the parts (rows made at a time) of group number `group`, in order; empty for branches."""
     own = run.region.groups[group]
     if own.scheme is Scheme.BRANCHES:
         return []
@@ -190,7 +194,10 @@ def parts(run: Run, timeline: Timeline, group: int) -> list[Part]:
 
 
 def _groups(run: Run, graph_ops: int) -> npt.NDArray[np.int64]:
-    """Step -> the index of its group in the region; -1 where rows of the input image are delivered."""
+    """Returns step -> the index of its group in the region; -1 if rows of the input image are delivered.
+
+    `graph_ops`: the number of operators of the whole graph.
+    """
     place = np.full(graph_ops + 1, -1, np.int64)
     for index, group in enumerate(run.region.groups):
         place[list(group.ops)] = index
@@ -198,7 +205,10 @@ def _groups(run: Run, graph_ops: int) -> npt.NDArray[np.int64]:
 
 
 def group_of(region: Region, op: int) -> int:
-    """The index in a region of an operator's group. Raises PlanError where the region lacks the operator."""
+    """Returns the index in a region of an operator's group.
+
+    Raises PlanError if the region does not have the operator.
+    """
     for index, group in enumerate(region.groups):
         if op in group.ops:
             return index
@@ -208,7 +218,11 @@ def group_of(region: Region, op: int) -> int:
 def load_steps(
     timeline: Timeline, loads: Iterable[Load], buffers: Sequence[Buffer]
 ) -> list[tuple[int, Load]]:
-    """(step, load) for each time that constants are loaded, in order."""
+    """Returns (step, load) for each time that constants are loaded, in order.
+
+    `buffers`: those of the plan that has the loads. Raises PlanError if constants are loaded at each turn,
+    but no region has their operator.
+    """
     times: list[tuple[int, int, Load]] = []
     turning: dict[int, list[tuple[int, Load]]] = {}  # region -> its loads that repeat at each turn
     regions = {op: i for i, region in enumerate(timeline.regions) for op in region.ops}

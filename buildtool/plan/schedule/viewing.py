@@ -1,7 +1,7 @@
 """Which slices and concatenations of channels may be views, as the kernels of their readers and makers allow.
 
-Kernels may assume an alignment of pixels that follows from a tensor's number of channels. So some channels
-of a wider tensor cannot be a view where they are less aligned there than in a tensor of their own.
+Kernels may rely on the alignment of pixels that follows from a tensor's number of channels. In a wider
+tensor, the pixels of some channels may be less aligned. Such channels cannot be a view.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ WIDEST_ACCESS = 8  # bytes that a kernel may load at once from an aligned addres
 def possible_views(
     graph: Graph, kernels: Sequence[KernelVariant | None], *, joined: bool = False
 ) -> tuple[int, ...]:
-    """The positions of all slices that may be views; `kernels`: one per operator, None for aliases.
+    """Returns the positions of all slices of channels that may be views, ascending.
 
-    `joined`: whether to include the concatenations whose parts can be written in place.
+    A view has no memory of its own: its readers read the wider tensor. `kernels`: one per operator, None for
+    aliases. `joined`: whether the result also has the concatenations whose parts can be written in place.
     """
     slices: list[int] = []
     lasting_tensors, readers = tensors_with_own_memory(graph), graph.consumers()
@@ -70,10 +71,10 @@ def _concatenations(
 
 
 def fits_words(first: int, pixel: int, pitch: int) -> bool:
-    """Whether a view's pixels are aligned as well as in a tensor without gaps.
+    """Returns whether a view's pixels are aligned as well as in a tensor without gaps.
 
-    A pixel has `pixel` bytes. The first one begins at byte `first`, and each begins `pitch` bytes after the
-    one before.
+    `first`: the byte where the first pixel begins. `pixel`: bytes of a pixel. `pitch`: bytes from the start
+    of a pixel to the start of the next one.
     """
     word = 2
     while word <= WIDEST_ACCESS and pixel % word == 0:

@@ -1,7 +1,8 @@
 """The surroundings of a region: the live tensors at its ends, its input, and elements that run alone.
 
-A region's memory is the sum of everything in it: tensors that cross it, its input and output (which may
-overlap row by row), its rings, its accumulators, and the largest of its blocks' windows.
+Elements are the operators that run. A region's memory is the sum of everything in it: tensors that cross it,
+its input and output (which may overlap row by row), its rings, its accumulators, and the largest of its
+blocks' windows.
 """
 
 from __future__ import annotations
@@ -33,8 +34,11 @@ _CONTRACTS: dict[InPlace, tuple[Contract, ...]] = {
 class Source:
     """The tensor that feeds a region at its first element.
 
-    The region reads it as `rows` rows of `row` bytes each. `size`: aligned bytes of the whole tensor. `last`:
-    the last element that needs it. `streamed`: whether it is delivered row by row, so that a ring is enough.
+    tensor: its root (see alias_roots).
+    rows, row: the region reads it as `rows` rows of `row` bytes each.
+    size: aligned bytes of the whole tensor.
+    last: the last element that needs it.
+    streamed: whether it is delivered row by row, so that a ring is enough.
     """
 
     tensor: int
@@ -47,28 +51,31 @@ class Source:
 
 @dataclass(frozen=True)
 class Boundaries:
-    """The properties of a network's cuts and elements that the search reads, besides the blocks."""
+    """The properties of a network's cuts and elements that the search reads.
+
+    A cut is a position between elements (operators that run). `blocks` has the properties of blocks.
+    """
 
     blocks: Blocks
 
     @property
     def e(self) -> Elements:
-        """The elements."""
+        """Returns the network's elements (operators that run)."""
         return self.blocks.e
 
     @cached_property
     def chain_keys(self) -> ChainKeys:
-        """The keys of chains. They do not contain how many rows later elements need."""
+        """Returns the cache keys of chains. They do not contain how many rows later elements need."""
         return ChainKeys(self.blocks)
 
     @cached_property
     def keys(self) -> tuple[Hashable, ...]:
-        """Element -> the key of the chains that end there. Chains with equal keys have equal block forms."""
+        """Returns element -> the key of the chains that end with it. Equal keys mean equal block forms."""
         return tuple((self.chain_keys.of(last), self.least_wanted[last + 1]) for last in range(self.e.count))
 
     @cached_property
     def least_wanted(self) -> tuple[int, ...]:
-        """Cut -> the fewest rows of the tensor computed before it that later elements of a region need."""
+        """Returns cut -> the fewest rows of the tensor before it that later elements of a region need."""
         e = self.e
         needed = [0, *e.heights]
         for cut in range(e.count - 1, 0, -1):
@@ -81,12 +88,15 @@ class Boundaries:
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
-        """Element -> aligned bytes of its output."""
+        """Returns element -> aligned bytes of its output."""
         return tuple(self.e.sizes[t] for t in self.e.makes)
 
     @cached_property
     def least_rows(self) -> tuple[int, ...]:
-        """Cut -> the fewest rows that a ring there must have, so that later additions can read it, too."""
+        """Returns cut -> the fewest rows that a ring at this cut must have.
+
+        It must keep rows until later additions have read them, too.
+        """
         least = [1] * (self.e.count + 1)
         for cut in range(1, self.e.count):
             for reader in self.e.readers.get(self.e.makes[cut - 1], ()):
@@ -95,7 +105,10 @@ class Boundaries:
         return tuple(least)
 
     def _ahead(self, cut: int, reader: int) -> int:
-        """Rows that a ring at a cut needs for `reader`, a later element that also reads this tensor."""
+        """Returns the rows that a ring at a cut needs until `reader` has read them.
+
+        `reader`: a later element that also reads the ring's tensor.
+        """
         elements = range(cut, reader + 1)
         steps = [self.e.axes_of[e][0] for e in elements]
         if not any(self.e.uneven[e] for e in elements):
@@ -110,27 +123,27 @@ class Boundaries:
 
     @cached_property
     def live(self) -> tuple[int, ...]:
-        """Cut -> aligned bytes of the tensors that must be complete in memory there."""
+        """Returns cut -> aligned bytes of the tensors that must be complete in memory at this cut."""
         return tuple(sum(self.e.sizes[t] for t in held) for held in self.e.live)
 
     @cached_property
     def held(self) -> tuple[int, ...]:
-        """A region's end -> aligned bytes of its output and of tensors that must be complete in memory."""
+        """Returns end of a region -> aligned bytes of its output and of all complete tensors at this cut."""
         both = zip(self.e.live, ((), *((t,) for t in self.e.makes)), strict=True)
         return tuple(sum(self.e.sizes[t] for t in live.union(own)) for live, own in both)
 
     @cached_property
     def lowest_first(self) -> tuple[int, ...]:
-        """A region's end -> the lowest element with which the region may begin.
+        """Returns end of a region -> the lowest element with which the region may begin.
 
-        Elements after the region may read no tensor that it computes, except its output.
+        Elements after the region may read no tensor that the region computes, except its output.
         """
         both = zip(self.e.live, (-1, *self.e.makes), strict=True)
         return tuple(max((self.e.made_at[t] for t in live - {own}), default=-1) + 1 for live, own in both)
 
     @cached_property
     def sources(self) -> tuple[Source, ...]:
-        """Element -> the tensor that feeds a region which begins with this element."""
+        """Returns element -> the tensor that feeds a region that begins with this element."""
         sources = []
         for element, read in enumerate(self.e.main):
             root, tensor = self.e.roots[read], self.e.graph.tensors[read]
@@ -141,9 +154,9 @@ class Boundaries:
 
     @cached_property
     def wholes(self) -> tuple[int, ...]:
-        """Element -> aligned bytes when it runs alone, all rows in one step.
+        """Returns element -> the aligned bytes that are live when it runs alone, all rows in one step.
 
-        For an element of a fusion by slices, they are the bytes of the whole fusion.
+        For an element of a fusion in slices, they are the bytes of the whole fusion.
         """
         fused = self.e.fused
         return tuple(
@@ -151,9 +164,10 @@ class Boundaries:
         )
 
     def _whole_fusion(self, elements: range) -> int:
-        """Bytes of a fusion by slices.
+        """Returns the live bytes of a fusion in slices.
 
-        Each slice of the output overwrites the end of a branch. One row of the joined map needs extra space.
+        Each slice of the output overwrites the end of a branch. One row of the joined tensor needs extra
+        space.
         """
         row = self.e.graph.tensors[self.e.makes[elements.start]].row_bytes
         scratch = max(self.e.scratch[element] for element in elements)
@@ -171,7 +185,7 @@ class Boundaries:
         return least + min(whole, part)
 
     def _slices_in_place(self, element: int) -> bool:
-        """Whether an operator that computes its channels slice by slice may overwrite its input.
+        """Returns whether an operator that computes its channels slice by slice may write over its input.
 
         A depthwise convolution may, if its output lies whole pixels below its input.
         """
@@ -183,7 +197,7 @@ class Boundaries:
         return round_up(max(0, apart), self.e.alignment) % pixel == 0
 
     def _saved(self, element: int) -> int:
-        """Bytes that a kernel over whole tensors may save by writing over its input."""
+        """Returns the bytes that a kernel over whole tensors may save by writing over its input."""
         e = self.e
         op, kernel = e.ops[element], e.own_kernels[element]
         contracts = _CONTRACTS[InPlace(e.in_place)]
@@ -208,7 +222,7 @@ class Boundaries:
 
     @cached_property
     def element_rows(self) -> Numbers:
-        """The properties of each element as a row of numbers."""
+        """Returns the properties of each element as a row of numbers, with the columns of labels.c."""
         e, rows = self.e, list[tuple[int, ...]]()
         for k, (source_tensor, output_tensor, source) in enumerate(
             zip(e.main, e.makes, self.sources, strict=True)
@@ -242,7 +256,7 @@ class Boundaries:
 
     @cached_property
     def cut_columns(self) -> tuple[Sequence[int], ...]:
-        """Columns of numbers with one number for each cut.
+        """Returns the numbers of all cuts that labels.c reads, as columns with one number per cut.
 
         The last column has the index of the first row in `read_besides` for the element after the cut.
         """
@@ -251,9 +265,10 @@ class Boundaries:
 
     @cached_property
     def read_besides(self) -> Numbers:
-        """A row of numbers for each input in `Elements.beside`.
+        """Returns a row of numbers for each input of an element other than its main input.
 
-        The columns are its root, the bytes of a row, whether a ring is enough, and whether all is needed.
+        The inputs are those of `Elements.beside`. The columns are the input's root, the bytes of a row,
+        whether a ring of rows is enough, and whether the element needs all rows for every row that it makes.
         """
         e, rows = self.e, list[tuple[int, ...]]()
         for element, beside in enumerate(e.beside):
@@ -266,7 +281,13 @@ class Boundaries:
 
     @cached_property
     def section_rows(self) -> tuple[Numbers, Numbers]:
-        """A table with the positions of each section's five lists, and an array with all lists together."""
+        """Returns the numbers of all sections that labels.c reads.
+
+        For each section these are five lists: the input rows that each number of output rows needs, both
+        lists of `section_progress`, `Section.read_from` and `Section.read_after`. The first result has a row
+        per section, which says where its lists begin in the second result. That is an array with all lists,
+        one after the other.
+        """
         rows, begins = list[int](), list[list[int]]()
         for section in filter(None, self.blocks.sections):
             progress = section_progress(section, self.sources[section.first].rows)
@@ -280,15 +301,15 @@ class Boundaries:
 
 
 def table(rows: Iterable[Sequence[int]], columns: int) -> Numbers:
-    """An array of rows of numbers, with a row of zeros at the end so that it is never empty."""
+    """Returns an array of rows of numbers, with a row of zeros at the end, so that it is never empty."""
     return np.ascontiguousarray([*rows, (0,) * columns], np.int64)
 
 
 def _saved_by_parts(own: int, lows: Sequence[tuple[int, int]]) -> int:
-    """Bytes saved if the parts of a concatenation of `own` bytes lie one after the other over its output.
+    """Returns the bytes saved if the parts of a concatenation lie one after the other over its output.
 
-    Each part lies as low as possible. `lows` has for each part its lowest offset from the output's beginning,
-    and its bytes.
+    Each part lies as low as possible. `own`: bytes of the output. `lows`: for each part its lowest offset
+    from the output's beginning, and its bytes.
     """
     end = 0
     for low, size in lows:

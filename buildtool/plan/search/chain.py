@@ -32,12 +32,12 @@ from buildtool.target.types import Costs, KernelVariant
 
 @dataclass(frozen=True)
 class Elements:
-    """The properties of a network's elements and tensors that the search uses.
+    """The properties of a network's elements (operators that run) and tensors that the search uses.
 
-    `image` and `in_place` are the options of PlanOptions. `loaded` is empty if weights are read in place.
-    Otherwise it has two sizes for each operator: the bytes of its constants, which it needs in a streamed
-    region, and the fewest bytes of constants that it needs when it runs alone (with output channels in
-    slices).
+    `kernels`: one per operator, None for aliases. `alignment`: in bytes. `image` and `in_place`: as in
+    PlanOptions. `loaded` is empty if weights are read in place. Otherwise it has two sizes for each operator:
+    the bytes of its constants, which it needs in a streamed region, and the fewest bytes of constants that it
+    needs when it runs alone, in slices of its output channels.
     """
 
     topology: Topology
@@ -50,44 +50,44 @@ class Elements:
 
     @cached_property
     def graph(self) -> Graph:
-        """The network without names, weights and quantisation. Its tensors have canonical numbers."""
+        """Returns the network without names, weights and quantisation. Its tensors have canonical numbers."""
         return self.topology.bare_graph()
 
     @cached_property
     def positions(self) -> tuple[int, ...]:
-        """Element -> position in Graph.ops."""
+        """Returns element -> its position in Graph.ops."""
         return tuple(i for i, op in enumerate(self.graph.ops) if op.kind not in ALIAS_KINDS)
 
     @cached_property
     def count(self) -> int:
-        """The number of elements."""
+        """Returns the number of elements."""
         return len(self.positions)
 
     @cached_property
     def ops(self) -> tuple[Op, ...]:
-        """Element -> its operator."""
+        """Returns element -> its operator."""
         return tuple(self.graph.ops[position] for position in self.positions)
 
     @cached_property
     def own_kernels(self) -> tuple[KernelVariant | None, ...]:
-        """Element -> its kernel."""
+        """Returns element -> its kernel."""
         return tuple(self.kernels[position] for position in self.positions)
 
     # ---- tensors ---------------------------------------------------------------------------------
 
     @cached_property
     def roots(self) -> Mapping[int, int]:
-        """Activation -> its root, the tensor whose bytes it shares (itself if it shares none)."""
+        """Returns activation -> its root, the tensor whose bytes it shares (itself if it shares none)."""
         return alias_roots(self.graph)
 
     @cached_property
     def makes(self) -> tuple[int, ...]:
-        """Element -> its first output."""
+        """Returns element -> its first output."""
         return tuple(op.outputs[0] for op in self.ops)
 
     @cached_property
     def readers(self) -> Mapping[int, tuple[int, ...]]:
-        """Root -> the elements that read it."""
+        """Returns tensor (root, see alias_roots) -> the elements that read it."""
         readers: dict[int, tuple[int, ...]] = {}
         for element, op in enumerate(self.ops):
             for root in dict.fromkeys(self.roots[t] for t in op.inputs if t in self.roots):
@@ -96,13 +96,13 @@ class Elements:
 
     @cached_property
     def outputs(self) -> frozenset[int]:
-        """The roots of the network's outputs and states."""
+        """Returns the roots (see `roots`) of the network's outputs and states."""
         tensors = (*self.graph.outputs, *state_of(self.graph))
         return frozenset(self.roots[t] for t in tensors if t in self.roots)
 
     @cached_property
     def made_at(self) -> Mapping[int, int]:
-        """Root -> the element that computes it, -1 for the network's inputs and states.
+        """Returns tensor (root) -> the element that computes it; -1 for the network's inputs and states.
 
         For a streamed image it is the element before its first reader.
         """
@@ -114,7 +114,7 @@ class Elements:
 
     @cached_property
     def last_read(self) -> Mapping[int, int]:
-        """Root -> the last element that needs it; for outputs, one past the last element."""
+        """Returns tensor (root) -> the last element that needs it; for outputs, one past the last element."""
         last = {t: max(self.readers.get(t, (producer,))) for t, producer in self.made_at.items()}
         lasting = self.outputs | (
             frozenset(self.graph.inputs) if self.image == Image.RESIDENT else frozenset()
@@ -123,7 +123,10 @@ class Elements:
 
     @cached_property
     def live(self) -> tuple[frozenset[int], ...]:
-        """Cut -> the roots that must be complete in memory there. Cut c is before element c."""
+        """Returns cut -> the tensors (roots) that must be complete in memory at this cut.
+
+        Cut c is before element c.
+        """
         tensors: list[set[int]] = [set() for _ in range(self.count + 1)]
         for t, producer in self.made_at.items():
             for cut in range(producer + 1, self.last_read[t] + 1):
@@ -132,20 +135,23 @@ class Elements:
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
-        """Tensor -> aligned bytes of the whole tensor in the arena, 0 for state."""
+        """Returns tensor -> aligned bytes of the whole tensor in the arena; 0 for a state."""
         elsewhere = state_of(self.graph)
         sizes = (0 if i in elsewhere else t.size for i, t in enumerate(self.graph.tensors))
         return tuple(round_up(size, self.alignment) for size in sizes)
 
     def constants(self, first: int, last: int) -> int:
-        """Bytes that a block of a streamed region needs in the arena for its constants, while it runs."""
+        """Returns the bytes of constants that elements `first` to `last` need in the arena while they run.
+
+        They run together as a block of a streamed region. 0 if weights are read in place.
+        """
         return sum(self.loaded[p][0] for p in self.positions[first : last + 1]) if self.loaded else 0
 
     # ---- rows ------------------------------------------------------------------------------------
 
     @cached_property
     def by_rows(self) -> tuple[bool, ...]:
-        """Element -> whether it can run row by row."""
+        """Returns element -> whether it can run row by row."""
         return tuple(
             self._can_run_by_rows(p) and element not in self.fused for element, p in enumerate(self.positions)
         )
@@ -155,9 +161,11 @@ class Elements:
 
     @cached_property
     def fused(self) -> Mapping[int, range]:
-        """Element of a fusion by slices -> all elements of the fusion, which always run as one region.
+        """Returns element of a fusion in slices -> all elements of the fusion. They always run as one region.
 
-        Empty if constants are loaded into the arena, or if outputs may not overwrite rows.
+        A fusion in slices is a 1x1 convolution over joined branches that runs slice by slice (see
+        `graph.fusions`). The result is empty if constants are loaded into the arena, or if outputs may not
+        overwrite rows of inputs.
         """
         if self.loaded or self.in_place != InPlace.ROWS:
             return {}
@@ -169,11 +177,14 @@ class Elements:
         return elements_of
 
     def begins(self, element: int) -> bool:
-        """Whether a region may begin with an element. It may not begin inside a fusion by slices."""
+        """Returns whether a region may begin with an element. It may not begin inside a fusion in slices."""
         return element not in self.fused or self.fused[element].start == element
 
     def region_of(self, element: int) -> Region:
-        """The region that runs one element, all rows in one step, or the element's whole fusion by slices."""
+        """Returns the region that runs one element over all rows in one step.
+
+        For an element of a fusion in slices it is the region of the whole fusion.
+        """
         elements = self.fused.get(element)
         if elements is None:
             return Region((Group((self.positions[element],)),))
@@ -181,7 +192,7 @@ class Elements:
 
     @cached_property
     def feeds(self) -> tuple[bool, ...]:
-        """Element -> whether its output goes straight into the next element, row by row."""
+        """Returns element -> whether its output can go straight into the next element, row by row."""
         elements = zip(self.by_rows, self.fed_in_parts, self.makes, (*self.rows_read[1:], ()), strict=True)
         feeds = [rows and not sums and output in after for rows, sums, output, after in elements]
         if self.image == Image.STREAM and self.first_reader:
@@ -190,18 +201,18 @@ class Elements:
 
     @cached_property
     def fed_in_parts(self) -> tuple[bool, ...]:
-        """Element -> whether it ends a region: it can be fed row by row, but its output is whole."""
+        """Returns element -> whether it ends a region: it reads rows one by one, but its output is whole."""
         return tuple(fed_in_parts(self.graph, op) for op in self.ops)
 
     @cached_property
     def rows_read(self) -> tuple[tuple[int, ...], ...]:
-        """Element -> the activations that it reads row by row if it runs row by row."""
+        """Returns element -> the activations that it reads row by row, if it can run row by row."""
         both = zip(self.ops, self.by_rows, strict=True)
         return tuple(row_inputs(self.graph, op) if streams else () for op, streams in both)
 
     @cached_property
     def read_whole(self) -> tuple[frozenset[int], ...]:
-        """Element -> the activations that it needs whole for every row."""
+        """Returns element -> the activations of which it needs all rows for every row that it makes."""
         both = zip(self.ops, self.rows_read, strict=True)
         return tuple(
             frozenset(t for t in op.inputs if t in self.roots and t not in by_row) for op, by_row in both
@@ -209,9 +220,10 @@ class Elements:
 
     @cached_property
     def main(self) -> tuple[int, ...]:
-        """Element -> its main input.
+        """Returns element -> its main input.
 
-        It is the previous element's output if the element reads that row by row, else its first input.
+        This is the previous element's output if the element reads that row by row. Otherwise it is the first
+        tensor that it reads row by row, or the first one that it reads at all.
         """
         main = []
         for op, by_row, before in zip(self.ops, self.rows_read, (-1, *self.makes), strict=False):
@@ -221,63 +233,69 @@ class Elements:
 
     @cached_property
     def beside(self) -> tuple[tuple[int, ...], ...]:
-        """Element -> the activations that it reads besides its main input."""
+        """Returns element -> the activations that it reads in addition to its main input."""
         both = zip(self.ops, self.main, strict=True)
         return tuple(tuple(t for t in op.inputs if t in self.roots and t != main) for op, main in both)
 
     @cached_property
     def axes_of(self) -> tuple[tuple[Axis, Axis], ...]:
-        """Element -> its row axis and its column axis, each from input to output."""
+        """Returns element -> its row axis and its column axis, each from input to output."""
         return tuple(axes(self.graph, op) for op in self.ops)
 
     @cached_property
     def uneven(self) -> tuple[bool, ...]:
-        """Element -> whether its rows follow a table, not a stride. Such an element is a group by itself."""
+        """Returns element -> whether its rows follow a table and not a stride.
+
+        Such an element is a group by itself.
+        """
         return tuple(isinstance(axis, AxisTable) for axis, _ in self.axes_of)
 
     @cached_property
     def heights(self) -> tuple[int, ...]:
-        """Element -> the number of rows that its kernel loops over, see `rows`."""
+        """Returns element -> the number of rows that its kernel loops over (see `receptive.rows`)."""
         return tuple(rows(self.graph, op) for op in self.ops)
 
     @cached_property
     def widths(self) -> tuple[int, ...]:
-        """Element -> the number of columns that its kernel loops over, see `columns`."""
+        """Returns element -> the number of columns that its kernel loops over (see `receptive.columns`)."""
         return tuple(columns(self.graph, op) for op in self.ops)
 
     def input_rows(self, element: int) -> int:
-        """The number of rows of an element's main input."""
+        """Returns the number of rows of an element's main input."""
         return self.graph.tensors[self.main[element]].nhwc[1]
 
     # ---- scratch, work, cost -----------------------------------------------------------------------
 
     @cached_property
     def scratch(self) -> tuple[int, ...]:
-        """Element -> aligned bytes of scratch that its kernel needs for calls of whole rows."""
+        """Returns element -> aligned bytes of scratch that its kernel needs for calls of whole rows."""
         return tuple(self.scratch_for(element, width) for element, width in enumerate(self.widths))
 
     @remembered
     def scratch_for(self, element: int, columns: int) -> int:
-        """Aligned bytes of scratch that an element's kernel needs for calls of at most `columns` columns."""
+        """Returns the aligned bytes of scratch that an element's kernel needs for its calls.
+
+        `columns`: the most columns of a call.
+        """
         kernel = self.own_kernels[element]
         size = catalogue.scratch_bytes(kernel, self.graph, self.ops[element], columns) if kernel else 0
         return round_up(size, self.alignment)
 
     @cached_property
     def work_before(self) -> tuple[int, ...]:
-        """Cut -> multiply-accumulates of all elements before it, each run once."""
+        """Returns cut -> multiply-accumulates of all elements before it, each run once."""
         return (0, *accumulate(op_macs(self.graph, op) for op in self.ops))
 
     @cached_property
     def model(self) -> CostModel:
-        """The model that estimates the cost of kernel calls."""
+        """Returns the model that estimates the cost of kernel calls."""
         return CostModel(self.graph, self.kernels, self.costs)
 
     @cached_property
     def cost(self) -> tuple[float, ...]:
-        """Element -> its estimated cost when it runs alone, all rows in one step.
+        """Returns element -> its estimated cost when it runs alone, all rows in one step.
 
-        The first element of a fusion by slices has the cost of the fusion.
+        The first element of a fusion in slices has the cost of the fusion, its other elements 0.
         """
         return tuple(
             self.model.region(self.region_of(e), self.image) if self.begins(e) else 0.0
@@ -286,13 +304,14 @@ class Elements:
 
     @cached_property
     def cost_before(self) -> tuple[int, ...]:
-        """Cut -> the cost of all elements before it if each runs alone, in units of 1 / COST_UNITS."""
+        """Returns cut -> the cost of all elements before it, each run alone, in units of 1 / COST_UNITS."""
         return (0, *accumulate(round(cost * COST_UNITS) for cost in self.cost))
 
     def delivery(self, first: int, rows: int) -> float:
-        """The cost of delivering `rows` rows to a region that begins with `first`; 0 without delivery.
+        """Returns the cost of delivering rows of an input image to a region that begins with element `first`.
 
-        If the image does not drive the region, all its rows are delivered.
+        `rows`: how many rows the region needs. If the region does not get the rows one by one, all rows of
+        the image are delivered before it. The cost is 0 if no image is delivered to this region.
         """
         if not self.asks(first):
             return 0.0
@@ -300,19 +319,19 @@ class Elements:
         return self.model.delivery(rows if self.fed(first) else image.nhwc[1])
 
     def fed(self, first: int) -> bool:
-        """Whether a region that begins with element `first` reads an image that is delivered row by row."""
+        """Returns whether rows of an image are delivered one by one to a region that begins with `first`."""
         return self.asks(first) and drives(self.graph, self.delivered)
 
     def asks(self, first: int) -> bool:
-        """Whether a region that begins with element `first` asks for the rows of an image."""
+        """Returns whether a region that begins with `first` asks for the rows of a delivered image."""
         return self.image == Image.STREAM and first == self.first_reader
 
     @property
     def delivered(self) -> Delivered:
-        """The input image that is delivered if `image` says so."""
+        """Returns the network input that is delivered row by row if `image` is "stream"."""
         return delivered_image(self.graph)
 
     @cached_property
     def first_reader(self) -> int:
-        """The first element that reads the delivered image."""
+        """Returns the first element that reads the delivered image."""
         return self.positions.index(self.delivered.first)

@@ -1,7 +1,9 @@
 """The memory of chains besides their rings (windows between operators, scratch), and the cost of their calls.
 
-Chains with the same last elements share these numbers. So they are computed together, from the last element
-back. "Parts" are the numbers under which CostModel caches the rows and columns of calls.
+A chain is a block in which each element (operator) feeds the next one. Chains with the same last elements
+share most numbers. So the numbers of all chains that end with an element are computed together, from this
+element back. A cost is computed from "parts" for the rows and the columns of calls; CostModel identifies a
+list of parts by a number.
 """
 
 from __future__ import annotations
@@ -18,16 +20,21 @@ from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.axis import Axis
 from buildtool.plan.schedule.bands import leading_steps, swapped_rows
 from buildtool.plan.schedule.costs import copies
-from buildtool.plan.schedule.ranges import Ranges, column_gains, held, in_steps
+from buildtool.plan.schedule.pace import Pace
+from buildtool.plan.schedule.ranges import Ranges, column_gains, held
 from buildtool.plan.search.chain import Elements
 from buildtool.target.costs import Rings
 from buildtool.target.types import Contract
 
 
 class Bands(enum.IntEnum):
-    """How a chain keeps the rows that its steps share: not at all, in lines, or swapped with its windows.
+    """How a chain keeps the rows that two neighbouring steps both read (see `schedule.bands`).
 
-    POOLED: in lines, of a chain that ends with a global pooling.
+    NONE: it does not keep them, but makes them again.
+    COPIED: it copies them out of its windows, and back for the next step.
+    POOLED: like COPIED; the chain ends with a global pooling.
+    SWAPPED: each of their pixels is either in a window or outside; pixels change places instead of being
+        copied.
     """
 
     NONE = 0
@@ -37,25 +44,26 @@ class Bands(enum.IntEnum):
 
 
 class ChainEnds:
-    """Computes the workspaces and costs of all chains that end at an element.
+    """Computes the workspaces and costs of all chains that end with an element.
 
-    `lowest` maps an element to the first element of the longest chain that ends there. In all methods
-    `pixels` is the number of pixels that operators hand over per call, or 0 for whole rows (strips). `bands`:
-    how the chains keep rows.
+    `lowest`: element -> the first element of the longest chain that ends with it. In all methods `pace` has
+    the rows of the chains' steps, and `pixels` is the number of pixels that operators hand over per call, or
+    0 for whole rows (strips). `bands`: how the chains keep rows.
     """
 
     def __init__(self, e: Elements, lowest: Sequence[int]) -> None:
         self._e, self._lowest = e, lowest
 
     @remembered
-    def windows(self, last: int, step: int, pixels: int, bands: Bands = Bands.NONE) -> list[int]:
-        """Returns aligned bytes of workspace; item i is for the chain of i + 1 elements that ends at `last`.
+    def windows(self, last: int, pace: Pace, pixels: int, bands: Bands = Bands.NONE) -> list[int]:
+        """Returns for each chain that ends with `last` the aligned bytes of its workspace.
 
-        The layout is that of `workspace`. With hand-offs of pixels, all windows stay in memory. With strips,
-        each operator needs its input's and its output's window. If it may overwrite its input, the two are
-        one window. Windows that outlast a step are not among them.
+        Item i is for the chain of i + 1 elements. The layout is that of `assemble.workspace`. With hand-offs
+        of pixels, all windows stay in memory. With strips, each operator needs its input's and its output's
+        window. If it may overwrite its input, the two are one window. Windows that outlast a step are not
+        counted.
         """
-        shapes, scratch = self._shapes(last, step, pixels, bands), self._scratch_of(last, pixels)
+        shapes, scratch = self._shapes(last, pace, pixels, bands), self._scratch_of(last, pixels)
         if not pixels:
             return self._of_strips(shapes, scratch, last)
         own = [round_up(size, self._e.alignment) for _, _, size in shapes]
@@ -67,7 +75,7 @@ class ChainEnds:
     def late(self, first: int, last: int, pixels: int) -> int:
         """Returns a number with a bit for each element of a chain; the lowest bit is the last element's.
 
-        The bit is 1 if the element still has columns to compute when the last element has computed the first
+        The bit is 1 if the element still has columns to compute after the last element has computed the first
         pixels of a row.
         """
         return self._late_of(last, pixels) & ((1 << (last - first + 1)) - 1)
@@ -94,18 +102,21 @@ class ChainEnds:
         return workspaces
 
     def _rewrites(self, element: int) -> bool:
-        """Whether an element may write over the window that it reads, if both windows are equal."""
+        """Returns whether an element may write its output over the window that it reads.
+
+        The caller asks only if both windows have the same shape.
+        """
         e, kernel = self._e, self._e.own_kernels[element]
         once = e.ops[element].inputs.count(e.makes[element - 1]) == 1
         allowed = e.in_place != InPlace.NONE and kernel is not None and kernel.overlap is Contract.PIXEL
         return allowed and once
 
     @remembered
-    def _shapes(self, last: int, step: int, pixels: int, bands: Bands) -> list[tuple[int, int, int]]:
-        """The windows between the elements, from the last to the first, as (rows, columns, bytes)."""
+    def _shapes(self, last: int, pace: Pace, pixels: int, bands: Bands) -> list[tuple[int, int, int]]:
+        """Returns (rows, columns, bytes) of each window between elements, from the last to the first."""
         shapes: list[tuple[int, int, int]] = []
-        height, (_, columns) = self._e.heights[last], self.columns(last, pixels)
-        rows = self._band_rows(last, step, height) if bands else self._row_ranges(last, step, height)
+        _, columns = self.columns(last, pixels)
+        rows = (self._band_rows if bands else self._row_ranges)(last, pace, pace.height)
         for i, across in enumerate(columns):
             down, made = self._e.axes_of[last - i][0], rows[i + 1]
             most = held(made, [(down, rows[i])]) if bands else max(1, made.longest)
@@ -117,10 +128,11 @@ class ChainEnds:
 
     @remembered
     def columns(self, last: int, pixels: int) -> tuple[list[Ranges], list[int]]:
-        """The columns that each hand-off makes of each element, and the columns of the windows between them.
+        """Returns the columns that each element makes per hand-off, and how many columns each window has.
 
-        Both lists go from the last element to the first. All chains have the hand-offs of the longest one.
-        Shorter chains do nothing in some of the first ones.
+        The windows are those between the elements. Both lists go from the last element to the first. All
+        chains have the hand-offs of the longest chain. In the first of these hand-offs, shorter chains may
+        have nothing to do.
         """
         e, width = self._e, self._e.widths[last]
         each = pixels or width
@@ -137,19 +149,20 @@ class ChainEnds:
 
     @remembered
     def _scratch_of(self, last: int, pixels: int) -> list[int]:
-        """Aligned bytes of scratch for each element's largest call, from the last element to the first."""
+        """Returns the aligned bytes of scratch for each element's largest call, from last to first."""
         made, _ = self.columns(last, pixels)
         return [self._e.scratch_for(last - i, columns.longest) for i, columns in enumerate(made)]
 
     # ---- the cost of calls ---------------------------------------------------------------------------
 
     @remembered
-    def costs(self, last: int, step: int, pixels: int, height: int, bands: Bands = Bands.NONE) -> list[float]:
-        """Returns costs without deliveries; item i is for the chain of i + 1 elements that ends at `last`.
+    def costs(self, last: int, pace: Pace, pixels: int, made: int, bands: Bands = Bands.NONE) -> list[float]:
+        """Returns for each chain that ends with `last` its cost, without deliveries of rows of input images.
 
-        The first element reads whole rows, the others read windows.
+        Item i is for the chain of i + 1 elements. `made`: how many rows the chains make. The first element
+        reads whole rows, the others read windows.
         """
-        ranges = self._band_rows(last, step, height) if bands else self._row_ranges(last, step, height)
+        ranges = (self._band_rows if bands else self._row_ranges)(last, pace, made)
         rows, columns = self._row_parts(last, ranges), self._column_parts(last, pixels)
         copies = self._copies(last, ranges, pixels, bands) if bands else [0.0] * len(rows)
         costs, after = list[float](), 0.0
@@ -162,26 +175,30 @@ class ChainEnds:
         return costs
 
     def _row_parts(self, last: int, ranges: Sequence[Ranges]) -> list[int]:
-        """The numbers of the cost parts that rows give, for each element from the last to the first.
+        """Returns for each element, from last to first, the number of its cost parts for rows.
 
-        `CostModel.parts` defines these numbers.
+        A part is what the rows of a call add to its cost. `CostModel.parts` gives the same number to equal
+        lists of parts. `ranges`: the rows that each element makes in each step.
         """
         places = (self._e.positions[last - i] for i in range(len(ranges)))
         each = zip(places, ranges, strict=True)
         return [self._e.model.parts(position, 0, rows.without_empty()) for position, rows in each]
 
     @remembered
-    def _row_ranges(self, last: int, step: int, height: int) -> list[Ranges]:
-        """The rows that each element makes in each step, from the last element to the first."""
-        found = [in_steps(height, step)]
+    def _row_ranges(self, last: int, pace: Pace, made: int) -> list[Ranges]:
+        """Returns the rows that each element makes in each step, from the last element to the first."""
+        found = [pace.steps(made)]
         for e in range(last, self._lowest[last], -1):
             found.append(found[-1].read(self._e.axes_of[e][0], self._e.heights[e - 1]))
         return found
 
     @remembered
-    def _band_rows(self, last: int, step: int, height: int) -> list[Ranges]:
-        """The same in groups of bands. All chains have the steps of the longest one."""
-        begin, end = in_steps(height, step, -step * self.leading(self._lowest[last], last, step))
+    def _band_rows(self, last: int, pace: Pace, made: int) -> list[Ranges]:
+        """Returns the rows that each element of a group of bands makes in each step, from last to first.
+
+        All chains have the steps of the longest chain.
+        """
+        begin, end = pace.steps(made, -pace.step * self.leading(self._lowest[last], last, pace.step))
         found = [Ranges(begin, end)]
         for e in range(last, self._lowest[last], -1):
             axis, most = self._e.axes_of[e][0], self._e.heights[e - 1]
@@ -190,17 +207,20 @@ class ChainEnds:
         return [Ranges(np.maximum(0, found[0].low), np.maximum(0, found[0].high)), *found[1:]]
 
     def leading(self, first: int, last: int, step: int) -> int:
-        """The number of steps of a group of bands before its first row."""
+        """Returns the number of steps of a group of bands before the step that makes its first row."""
         axes, axis = list[Axis](), Axis()
         for e in range(last, first, -1):
             axis = axis.after(self._e.axes_of[e][0])
             axes.append(axis)
         return leading_steps(axes, step)
 
-    def lasting(self, first: int, last: int, step: int, pixels: int) -> int:
-        """Aligned bytes of what a group that swaps keeps from step to step: windows, and pixels outside."""
+    def lasting(self, first: int, last: int, pace: Pace, pixels: int) -> int:
+        """Returns the aligned bytes that a group that swaps keeps from step to step.
+
+        They are its windows, and the pixels of the kept rows outside of the windows.
+        """
         (made, _), total = self.columns(last, pixels), 0
-        for i, (rows, columns, size) in enumerate(self._shapes(last, step, pixels, Bands.SWAPPED)):
+        for i, (rows, columns, size) in enumerate(self._shapes(last, pace, pixels, Bands.SWAPPED)):
             element = last - i - 1
             if first <= element and (kept := self._kept(element)):
                 outside = max(0, int(made[i + 1].high.max()) - columns)
@@ -210,19 +230,22 @@ class ChainEnds:
         return total
 
     def lines(self, first: int, last: int) -> int:
-        """Aligned bytes of the rows that a group of bands keeps."""
+        """Returns the aligned bytes of the rows that a group of bands keeps outside of its windows."""
         tensors = (self._e.graph.tensors[self._e.makes[e]] for e in range(first, last))
         kept = map(self._kept, range(first, last))
         sizes = (rows * t.row_bytes for rows, t in zip(kept, tensors, strict=True))
         return sum(round_up(size, self._e.alignment) for size in sizes)
 
     def _kept(self, element: int) -> int:
-        """The rows of an element's output that the next element, in a group of bands, reads again."""
+        """Returns how many rows of an element's output the next element reads again in its next step."""
         axis = self._e.axes_of[element + 1][0]
         return min(self._e.heights[element], max(0, axis.kernel - axis.stride))
 
     def _copies(self, last: int, ranges: Sequence[Ranges], pixels: int, bands: Bands) -> list[float]:
-        """The costs of the copies of each element's output, from the last element to the first."""
+        """Returns the cost of copying or swapping rows of each element's output, from last to first element.
+
+        `ranges`: the rows that each element makes in each step.
+        """
         swaps = bands is Bands.SWAPPED
         columns, costs = [made.without_empty() for made in self.columns(last, pixels)[0]], [0.0]
         for i, (rows, made) in enumerate(zip(ranges[1:], columns[1:], strict=True), 1):
@@ -233,9 +256,11 @@ class ChainEnds:
 
     @remembered
     def _column_parts(self, last: int, pixels: int) -> list[tuple[int, int]]:
-        """The numbers of the cost parts that columns give, for each element from the last to the first.
+        """Returns for each element, from last to first, two numbers of its cost parts for columns.
 
-        Each item is a pair of numbers: for the element as the first one of a chain, and as a later one.
+        A part is what the columns of a call add to its cost. `CostModel.parts` gives the same number to equal
+        lists of parts. The first number is for the element as the first one of a chain, the second for it as
+        a later one, which reads a window.
         """
         (made, windows), parts, ring = self.columns(last, pixels), list[tuple[int, int]](), 0
         for columns, before in zip(made, [*(windows if pixels else [0] * len(windows)), 0], strict=True):
@@ -248,7 +273,7 @@ class ChainEnds:
         return parts
 
     def _ahead(self, last: int, pixels: int) -> int:
-        """The number of hand-offs before the last element computes its first columns.
+        """Returns the number of hand-offs before the last element computes its first columns.
 
         See `schedule.first_column`.
         """

@@ -1,8 +1,8 @@
-"""The forms of blocks in plain numbers, independent of their place, and the keys under which they are kept.
+"""The forms of blocks as plain numbers, independent of their place in a network, and their cache keys.
 
-A key has all that decides which blocks end at an element, and what they need and do. Two elements with the
-same key end the same blocks in the same forms, at the same distances. Keys contain no number of an element or
-a tensor.
+A key has all that decides which blocks end with an element, and what they need and do. If two elements have
+the same key, the same blocks end with them, in the same forms. Keys contain no number of an element or a
+tensor.
 """
 
 from __future__ import annotations
@@ -15,18 +15,22 @@ from typing import NamedTuple
 import numpy as np
 
 from buildtool.plan.schedule.axis import Numbers
-from buildtool.plan.search.blocks import MOST_OPERATORS, MOST_REPETITION, STEPS, Blocks
+from buildtool.plan.search.blocks import MOST_OPERATORS, MOST_REPETITION, MOST_WITH_EDGES, STEPS, Blocks
 from buildtool.plan.search.chain import Elements
 
-FAR = -1  # a tensor that feeds no element of the chain
+FAR = -1  # for a tensor that is the main input of no element of the chain
 
 
 class FormRow(NamedTuple):
-    """A block form in plain numbers; see Block and Form.
+    """A block form as plain numbers. Fields that are not below are those of Block, Form and Group.
 
-    `back`: how many elements before the last one the block begins. `window` does not contain constants that
-    are loaded into the arena. `extra` is the block's extra weight (see Tables) if it computes all rows, and
-    `least_extra` the least one, which it may have if fewer rows are needed.
+    back: how many elements before its last one the block begins.
+    window: bytes of its windows, without constants that are loaded into the arena.
+    extra: the block's extra weight (see Tables) if it computes all rows.
+    least_extra: the least extra weight that it may have if fewer rows are needed.
+    kernel, stride, pad: of its row axis.
+    section: 1 if the block is a section of branches.
+    up, down: the two numbers of Block.more.
     """
 
     back: int
@@ -44,16 +48,22 @@ class FormRow(NamedTuple):
     section: int
     bands: int
     ahead: int
+    up: int
+    down: int
 
 
 def as_rows(rows: Iterable[FormRow]) -> Numbers:
-    """The rows as one array."""
+    """Returns block forms as one array, with a row for each form."""
     return np.array([*rows], np.int64).reshape(-1, len(FormRow._fields))
 
 
 @dataclass(frozen=True)
 class ChainKeys:
-    """The keys of a network's elements. An element's key identifies the longest chain that ends there."""
+    """The cache keys of a network's elements.
+
+    An element's key identifies the longest chain (block in which each element feeds the next one) that ends
+    with it.
+    """
 
     blocks: Blocks
 
@@ -62,14 +72,17 @@ class ChainKeys:
         return self.blocks.e
 
     def of(self, last: int) -> Hashable:
-        """The key of the chains that end at an element. A section's last element has a unique key."""
+        """Returns the key of the chains that end with an element, for this network.
+
+        The key of a section's last element is unique.
+        """
         if self.blocks.sections[last] is not None:
             return last
         return self._numbers[self.blocks.lowest[last] : last + 1]
 
     @cached_property
     def _numbers(self) -> tuple[int, ...]:
-        """Element -> the number of its geometry; equal geometries have equal numbers."""
+        """Returns element -> the number of its geometry; equal geometries have equal numbers."""
         numbers: dict[Hashable, int] = {}
         loaded = self._e.loaded
         keys = (
@@ -79,23 +92,22 @@ class ChainKeys:
         return tuple(numbers.setdefault(key, len(numbers)) for key in keys)
 
     def plain(self, last: int, cost: bool) -> Hashable | None:
-        """The key of the chains that end at an element, which holds in every network.
+        """Returns a key, valid in every network, of the chains that end with an element.
 
-        Chains of different networks may have the same key. It contains all that the chains' forms depend on:
-        the geometry of each element, the properties of its kernel that the tables read, the hand-offs and the
-        alignment. With `cost` it also contains the cost formulas. None for sections, and for kernels whose
-        library is called for the size of the scratch.
+        It contains all that the chains' forms depend on: the geometry of each element, the properties of its
+        kernel that the tables read, the hand-offs and the alignment. With `cost` it also contains the cost
+        formulas. None for sections, and for kernels whose library is called for the size of the scratch.
         """
         first, e = self.blocks.lowest[last], self._e
         kernels = e.own_kernels[first : last + 1]
         if self.blocks.sections[last] is not None or any(k is not None and k.asks for k in kernels):
             return None
-        rules = (STEPS, MOST_REPETITION, self.blocks.hand_offs, e.alignment, str(e.in_place))
+        rules = (STEPS, MOST_WITH_EDGES, MOST_REPETITION, self.blocks.hand_offs, e.alignment, str(e.in_place))
         costs = tuple((k.cost if k else "") for k in kernels) + astuple(e.costs) if cost else ()
         return rules, costs, tuple(map(self._element, range(first, last + 1)))
 
     def _element(self, element: int) -> Hashable:
-        """All properties of an element that its chains' forms depend on, except cost formulas."""
+        """Returns all properties of an element that its chains' forms depend on, except cost formulas."""
         e, position, kernel = self._e, self._e.positions[element], self._e.own_kernels[element]
         of, tensors = e.topology.ops[position], e.topology.tensors
         seen = e.ops[element].seen
@@ -112,6 +124,9 @@ class ChainKeys:
         return of.kind, of.attributes, operands, properties, e.by_rows[element], delivered, beside
 
     def _distance(self, element: int, tensor: int) -> int:
-        """How many elements earlier a tensor is an element's main input; FAR if it is not."""
+        """Returns how many elements before `element` the element is whose main input is `tensor`.
+
+        FAR if no element that can be in the same block has it as its main input.
+        """
         nearest = range(element, max(-1, element - MOST_OPERATORS), -1)
         return next((element - first for first in nearest if self._e.main[first] == tensor), FAR)

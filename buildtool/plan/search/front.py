@@ -1,8 +1,10 @@
-"""The Pareto front for the other parts of the planner: points that can be assembled into plans.
+"""The Pareto front of memory and work for the other parts of the planner: its points can become plans.
 
-It is exact within a budget of labels: no plan in the space beats a point of the front in both memory
-and work. Beyond the budget, the points are still ways that run, and `Front.factor` is their optimality gap.
-To check this, tests/oracles/front_twin.py assembles and measures every plan of the space for small networks.
+A way is a path through the search space: a sequence of regions, not yet placed. The front is exact within a
+budget of labels (partial regions that a search makes): no plan in the space beats a point of the front in
+both memory and work. Beyond the budget, the points are still ways that run, and `Front.factor` is their
+optimality gap. To check this, tests/oracles/front_twin.py assembles and measures every plan of the space for
+small networks.
 
 Live bytes are aligned. A region's live bytes are the sum of all that it ever holds (whole tensors, rings,
 accumulators, the largest workspace of its groups), less the bytes of its output that may lie over the tensor
@@ -40,10 +42,12 @@ MOST_POINTS = 4096  # points of all fronts whose plans a session caches
 
 @dataclass(frozen=True)
 class Point:
-    """One way to run the network.
+    """A point of the front: one way to run the network.
 
-    `live_bytes`: aligned bytes of the largest region. `work`: multiply-accumulates. `f`: the work, as a
-    multiple of the network's work layer by layer.
+    live_bytes: aligned bytes of the largest region.
+    work: multiply-accumulates.
+    f: the work, as a multiple of the network's work layer by layer.
+    way: its regions.
     """
 
     live_bytes: int
@@ -56,8 +60,8 @@ class Point:
 class Front:
     """The Pareto front of memory and work, least memory first.
 
-    `gaps` maps a limit in bytes to the proven optimality gap, as a factor, of the search for the least cost
-    within this limit.
+    `gaps`: limit in bytes -> the proven optimality gap, as a factor, of the search for the least cost within
+    this limit.
     """
 
     graph: Graph
@@ -69,7 +73,7 @@ class Front:
 
     @cached_property
     def points(self) -> tuple[Point, ...]:
-        """The points; each needs more memory and does less work than the one before it."""
+        """Returns the points; each needs more memory and does less work than the one before it."""
         once = self.space.once
         return tuple(
             Point(way.bytes, way.weight, way.weight / once if once else 1.0, way) for way in self._ways.ways
@@ -77,7 +81,7 @@ class Front:
 
     @property
     def factor(self) -> float:
-        """The optimality gap of the points (see Ways); 1 if they are the exact front."""
+        """Returns the optimality gap of the points (see Ways); 1 if they are the exact front."""
         return self._ways.factor
 
     @property
@@ -85,25 +89,32 @@ class Front:
         return self.space.ways(self.settings.max_f, self.settings.most_labels)
 
     def may_fit(self, index: int, most_bytes: float) -> bool:
-        """Whether the arena that `within` finds for a point may fit into `most_bytes` bytes."""
+        """Returns whether the arena of a point's plan may have at most `most_bytes` bytes.
+
+        The plan is the one that `within` finds. False means that it certainly has more.
+        """
         return self._floors[index] <= most_bytes or self._tied_fits(self.points[index].way, most_bytes)
 
     def _tied_fits(self, way: Way, most_bytes: float) -> bool:
-        """Whether the cheapest way with a way's work, within its bytes, may fit into `most_bytes` bytes."""
+        """Returns whether the cheapest way with a way's work may fit into `most_bytes` bytes.
+
+        This is the way that `Space.cheapest` finds within the same live bytes.
+        """
         tied = self.space.cheapest(way)
         return tied is not None and self._floor(tied) <= most_bytes
 
     def fitting(self, most_bytes: float) -> Iterator[Way]:
-        """Yields the ways of the points whose arena may fit into `most_bytes` bytes, most live bytes first.
+        """Yields the ways of points whose arena may fit into `most_bytes` bytes, most live bytes first.
 
-        A search of its own finds them: it begins no higher than such points lie, and goes on as they are
-        asked for. If its budget ends, the rest comes from `points`.
+        They come from a new search. It begins with the largest number of live bytes that such a point may
+        have, and goes on only as far as ways are asked for. If its budget ends, the remaining ways come from
+        `points`.
         """
         above = INFINITE
         if not math.isinf(most_bytes):
             space, settings = self.space, self.settings
             search = Search(space.tables, space.most_extra(settings.max_f), settings.most_labels)
-            for way in space.plainly(search, int(most_bytes) + self._most_beside):
+            for way in space.plainly(search, int(most_bytes) + self._most_shared):
                 if not search.exact:
                     break
                 if self._exact_floor(way) <= most_bytes or self._tied_fits(way, most_bytes):
@@ -117,32 +128,39 @@ class Front:
 
     @cached_property
     def _floors(self) -> tuple[int, ...]:
-        """For each point a lower bound in bytes of its arena, whichever block forms `_cheap` chooses.
+        """Returns for each point a lower bound in bytes of its plan's arena, for all forms of its blocks.
 
-        The bound is the live bytes minus the bytes of outputs that may overwrite tensors which die in their
-        region but do not feed it. Other forms cannot make all of the largest regions smaller, since that
-        would be a point with less memory. If the budget ended the search, such a point may exist. So the
-        bound is lower then.
+        Live bytes count the output of a region as lying only over the tensor that feeds the region. In a plan
+        it may also lie over other tensors that die in the region, so their bytes are subtracted.
+
+        Other forms of the blocks cannot make all of a point's largest regions smaller, since that would be
+        another point, with less memory. Only if the budget ended the search, such a point may exist. Then the
+        bytes that other forms may save are subtracted, too.
         """
         if self.factor > 1:
             return tuple(self._floor(point.way, self._by_forms) for point in self.points)
         return tuple(self._exact_floor(point.way) for point in self.points)
 
     def _exact_floor(self, way: Way) -> int:
-        """The bound of `_floors` for a way of an exact front."""
-        return way.bytes - max((self._beside(r) for r in way.regions if r.bytes == way.bytes), default=0)
+        """Returns the bound of `_floors` for a way of an exact front."""
+        return way.bytes - max(
+            (self._shared_bytes(r) for r in way.regions if r.bytes == way.bytes), default=0
+        )
 
     def _floor(self, way: Way, saved: Callable[[Candidate], int] = lambda _: 0) -> int:
-        """A lower bound in bytes of a way's arena. `saved` returns the bytes that a region may need less."""
+        """Returns a lower bound in bytes of the arena of a way's plan.
+
+        `saved`: returns how many bytes smaller than in this way a region may be, in other forms.
+        """
         floor = 0
         for region in sorted(way.regions, key=lambda region: -region.bytes):
             if region.bytes <= floor:
                 break
-            floor = max(floor, region.bytes - self._beside(region) - saved(region))
+            floor = max(floor, region.bytes - self._shared_bytes(region) - saved(region))
         return floor
 
     def _by_forms(self, region: Candidate) -> int:
-        """The most bytes that a region may save if its blocks have other forms."""
+        """Returns the most bytes that a region may save if its blocks run in other forms."""
         if not region.block_forms:
             return 0
         source = self.space.boundaries.sources[region.first]
@@ -150,8 +168,12 @@ class Front:
         over = min(source.size, self.space.boundaries.sizes[region.end - 1]) if dies else 0
         return over + max(form.window for form in region.block_forms)
 
-    def _beside(self, region: Candidate) -> int:
-        """The most bytes that a region's output may share with tensors that die in it but do not feed it."""
+    def _shared_bytes(self, region: Candidate) -> int:
+        """Returns the most bytes that a region's output may share with inputs that do not feed the region.
+
+        These are tensors that die in the region. What the output shares with the tensor that feeds the region
+        (see `Source`) is already left out of the region's bytes.
+        """
         e, boundaries = self.space.elements, self.space.boundaries
         if not region.block_forms:
             return 0  # a single operator's bytes already count everything that it reads
@@ -162,8 +184,8 @@ class Front:
         return min(dying, boundaries.sizes[region.end - 1])
 
     @cached_property
-    def _most_beside(self) -> int:
-        """An upper bound in bytes of `_beside` for all regions."""
+    def _most_shared(self) -> int:
+        """Returns an upper bound of `_shared_bytes` for all regions."""
         e, sizes = self.space.elements, self.space.boundaries.sizes
         inputs = zip(e.ops, (-1, *e.makes), e.beside, strict=False)
         skipped = {
@@ -177,19 +199,23 @@ class Front:
         return min(dying, max(sizes[first:], default=0))
 
     def plan(self, index: int) -> Plan:
-        """The placed plan of a point: the cheapest one that is found in the smallest arena that is found."""
+        """Returns the placed plan of a point: the cheapest one found in the smallest arena found."""
         return self.smallest(self.points[index].way)
 
     def smallest(self, way: Way) -> Plan:
-        """The placed plan of a point's way. The session caches it for every front of the same problem."""
+        """Returns the placed plan of a point's way, in the smallest arena that is found.
+
+        The session caches it for every front of the same problem.
+        """
         key = (*self._problem, self.settings, way)
         return self.session.remember("placed points", key, lambda: self.within(way), MOST_POINTS)
 
     def within(self, way: Way, enough: float = 0) -> Plan:
-        """A placed plan of a point's way. An arena of `enough` bytes is small enough.
+        """Returns a placed plan of a point's way.
 
         If the network is small enough for a search, the cheapest way with the point's work and within its
-        bytes is placed. The point's own way is placed instead if its plan is better, copies included.
+        bytes is placed. The point's own way is placed instead if its plan is better, copies of tensors
+        included. `enough`: up to this many bytes of arena, a cheaper plan is better than a smaller one.
         """
         cheapest = self.space.cheapest(way)
         if cheapest is None:
@@ -202,10 +228,10 @@ class Front:
         return min(plan, other, key=lambda plan: (max(plan.arena_bytes, enough), plan.cost))
 
     def assemble(self, regions: tuple[Region, ...], enough: float = 0) -> Plan:
-        """The placed plan of some regions. Tensors move only if the arena would exceed `enough` bytes.
+        """Returns the placed plan of these regions.
 
-        A plan without moves does not depend on `enough`. So a cached plan without moves is returned for every
-        `enough` that is not below its arena.
+        Tensors move only if the arena would exceed `enough` bytes. A plan without moves does not depend on
+        `enough`. So a cached plan without moves is returned for every `enough` that is not below its arena.
         """
 
         def make() -> Plan:
@@ -230,7 +256,7 @@ class Front:
 
     @cached_property
     def _problem(self) -> tuple[object, ...]:
-        """All that a placed plan depends on, besides its regions."""
+        """Returns all that a placed plan depends on, except its regions."""
         names = tuple(kernel.name if kernel else "" for kernel in self.space.elements.kernels)
         settings = (self.settings.image, self.settings.in_place)
         return (topology_digest(self.graph), planning_digest(self.target), names, settings)
@@ -239,13 +265,17 @@ class Front:
         return Timeline.of(self.graph, regions, self.settings.image, self.session)
 
     def lean(self, way: Way, enough: float = 0) -> Plan:
-        """The placed plan of a way, with its blocks in the forms that the search found."""
+        """Returns the placed plan of a way, with its blocks in the forms that the search gave them.
+
+        `enough`: tensors move only if the arena would have more bytes than this.
+        """
         return self.assemble(self._lean(way), enough)
 
     def cheap(self, way: Way, enough: float = 0) -> Plan:
-        """The placed plan of a way, with the cheapest block forms within the way's bytes.
+        """Returns the placed plan of a way, with its blocks in the cheapest forms within the way's bytes.
 
-        If that makes the arena larger, it is the plan of `lean`. An arena of `enough` bytes is small enough.
+        If these forms make the arena larger, the plan is that of `lean`. `enough`: an arena of up to this
+        many bytes is not too large.
         """
         polished = self.assemble(self._cheap(way), enough)
         if polished.arena_bytes <= max(way.bytes, enough):
@@ -254,7 +284,10 @@ class Front:
         return polished if polished.arena_bytes <= lean.arena_bytes else lean
 
     def calls_cost(self, way: Way) -> float:
-        """A lower bound for the cost of a way's calls, without copies, whichever forms `cheap` chooses."""
+        """Returns a lower bound of the cost of a way's kernel calls, without copies of tensors.
+
+        It holds for whichever forms `cheap` chooses.
+        """
         e, settings = self.space.elements, self.settings
         costs = Regions.of(
             self.graph, e.kernels, self.target, settings.image, settings.in_place, self.session
@@ -264,11 +297,14 @@ class Front:
 
     @staticmethod
     def cheaper(ways: Iterable[Way], search: Search, below: Callable[[], float]) -> Iterator[Way]:
-        """Yields the ways of `fitting` up to the first one from which no plan may cost less than `below()`.
+        """Yields the ways in `ways` until no later one can have a plan that costs less than `below()`.
 
-        No plan of a point costs less than the cheapest way within its bytes, and that way costs more within
-        fewer bytes. `search` is a search for the least cost. None of its limits so far may be lower than the
-        first one here.
+        A plan of a way costs at least as much as the cheapest way within the same bytes, and this cost only
+        rises from way to way.
+
+        ways: in descending order of bytes, as `fitting` yields them.
+        search: a search for the least cost. None of its limits so far may be lower than the bytes of the
+            first way.
         """
         for way in ways:
             cheapest = search.least(way.bytes)
@@ -283,11 +319,11 @@ class Front:
         return tuple(self._polish(region, way.bytes) for region in self._whole_regions(way))
 
     def _whole_regions(self, way: Way) -> Iterator[Candidate]:
-        """The regions of a way. All elements of a fusion by slices are one region."""
+        """Yields the regions of a way. All elements of a fusion in slices are one region."""
         return (region for region in way.regions if self.space.elements.begins(region.first))
 
     def _polish(self, region: Candidate, most_bytes: int) -> Region:
-        """A region whose blocks run in the cheapest forms within `most_bytes`."""
+        """Returns a region with its blocks in the cheapest forms within `most_bytes` bytes."""
         lean = region.region(self.space.elements)
         if not region.block_forms:
             return lean
@@ -302,9 +338,13 @@ class Front:
         return replace(lean, groups=tuple(groups))
 
     def _cheapest(self, block: Block, room: int, window: int) -> tuple[int, Form | None]:
-        """The cheapest form in place of a block, and how many bytes besides windows it needs more.
+        """Returns (bytes, form): the cheapest form for a block, and the bytes that it keeps in addition.
 
-        `room`: for windows, with this block. `window`: the largest one of the region.
+        The form may be of another block that can take this block's place (see `Blocks.alternatives`). The
+        bytes are the other block's `sums` less this block's. The form is None if no form fits.
+
+        room: bytes for windows, if the block stays as it is.
+        window: bytes of the largest window of the region.
         """
         blocks, constants = self.space.blocks, self.space.elements.constants(block.first, block.last)
         found = list[tuple[int, Form]]()
@@ -319,9 +359,9 @@ class Front:
 
 
 def front(graph: Graph, target: Target, settings: Settings, session: Session | None = None) -> Front:
-    """The front of `graph` on `target`. Raises UsageError if its input image cannot be streamed.
+    """Returns the front of `graph` on `target`. `session` caches results for networks of equal topology.
 
-    `session` caches the results for every network of the same topology.
+    Raises UsageError if the settings stream the input image, but this network's image cannot be streamed.
     """
     session = session or Session()
     space = space_of(graph, target, settings, session)

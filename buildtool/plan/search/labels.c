@@ -25,7 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ABI = 4, FAILED = -2, OUT_OF_MEMORY = -1, MOST_STAIRS = 32 };
+enum { ABI = 5, FAILED = -2, OUT_OF_MEMORY = -1, MOST_STAIRS = 32, MOST_PACES = 64 };
 enum {
     HEIGHT,
     TALL,
@@ -74,6 +74,8 @@ enum {
     SECTION,
     BANDS, /* whether it is a group of bands, */
     AHEAD, /* and its steps before its first row */
+    UP,    /* rows that the first step makes more than the others, */
+    DOWN,  /* and the last one */
     FORM_COLUMNS
 };
 enum { ROOT, BYTES, IN_RING, NEEDED_WHOLE, BESIDE_COLUMNS };
@@ -81,6 +83,7 @@ enum { ASKED_OF, MADE_AT, LOW_AT, READ_FROM, READ_AFTER, SECTION_COLUMNS };
 
 static const int64_t INFINITE = (int64_t)1 << 62;
 static const int64_t NEVER = (int64_t)1 << 60;
+static const int64_t SUMMED = (int64_t)1 << 32;
 
 typedef int64_t (*extra_function)(int64_t form, int64_t wanted);
 
@@ -131,9 +134,19 @@ typedef struct {
 
 typedef struct {
     int64_t weight, rings, window, wanted;
-    int32_t boundary, low, asked, besides, beside_count, form, parent, next;
+    int32_t boundary, low, asked, besides, beside_count, form, parent;
     bool dropped;
 } label;
+
+typedef struct {
+    int64_t weight, rings, window;
+    int32_t label;
+} rival;
+
+typedef struct {
+    rival *rivals;
+    size_t count, size;
+} contest; /* the labels of one boundary that none of them beats */
 
 typedef struct {
     int64_t least, inside;
@@ -142,6 +155,7 @@ typedef struct {
 
 typedef struct {
     size_t at;
+    int64_t sum; /* of its numbers, each as far as SUMMED */
     int32_t length;
     uint32_t hash;
 } profile;
@@ -161,7 +175,8 @@ typedef struct {
     entry *heap;
     profile *profiles;
     int64_t *numbers;
-    int32_t *slots, *seen; /* profiles by hash; boundary -> the first of its labels */
+    int32_t *slots;    /* profiles by hash */
+    contest *contests; /* one for each boundary */
     int64_t *scratch, *progress_made, *progress_low;
     beside *found;
     size_t label_count, labels_size, beside_count, besides_size, heap_count, heap_size,
@@ -259,6 +274,41 @@ static int64_t low(axis a, int64_t row) {
     return row * a.stride - a.pad;
 }
 
+/* The steps of a block: plan/schedule/pace.py. */
+typedef struct {
+    int64_t height, step, first, last;
+} pace;
+
+static pace form_pace(const handle *h, int64_t form) {
+    int64_t step = of_form(h, form, STEP);
+    return (pace){of_element(h, h->last[form], HEIGHT), step, step + of_form(h, form, UP),
+                  step + of_form(h, form, DOWN)};
+}
+
+static bool same_pace(pace a, pace b) {
+    return a.step == b.step && a.first == b.first && a.last == b.last;
+}
+
+/* One past the last row of the step that begins with this one. */
+static int64_t step_end(pace p, int64_t row) {
+    if (p.height - row <= p.last)
+        return p.height;
+    return least(p.height, row + (row ? p.step : p.first));
+}
+
+/* The first row of the step that makes this one. */
+static int64_t step_begin(pace p, int64_t row) {
+    int64_t begin = row < p.first ? 0 : p.first + (row - p.first) / p.step * p.step, last = 0;
+    if (p.height > p.last)
+        last = p.first + most(0, (p.height - p.last - p.first + p.step - 1) / p.step * p.step);
+    return least(begin, last);
+}
+
+/* The rows that whole steps have made when so many are needed. */
+static int64_t made_rows(pace p, int64_t needed) {
+    return needed > 0 ? step_end(p, step_begin(p, needed - 1)) : 0;
+}
+
 /* Rows of a block's input that it asks for to make so many, of `tall` that there are. */
 static int64_t asked_rows(const handle *h, int64_t form, int64_t made, int64_t tall) {
     int64_t section = of_form(h, form, SECTION);
@@ -271,8 +321,8 @@ static int64_t asked_rows(const handle *h, int64_t form, int64_t made, int64_t t
 static bool progress(handle *h, int64_t form) {
     int64_t first = first_of(h, form), section = of_form(h, form, SECTION),
             tall = of_element(h, first, TALL);
-    int64_t height = of_element(h, h->last[form], HEIGHT), step = of_form(h, form, STEP),
-            begin = -step * of_form(h, form, AHEAD);
+    pace own = form_pace(h, form);
+    int64_t height = own.height, begin = -own.step * of_form(h, form, AHEAD);
     axis a = form_axis(h, form);
     if ((size_t)tall > h->scratch_size / 4) {
         size_t wanted = (size_t)tall * 4, a1 = h->scratch_size, a2 = a1, a3 = a1;
@@ -289,31 +339,39 @@ static bool progress(handle *h, int64_t form) {
         return true;
     }
     for (int64_t x = 0; x < tall; x++) {
-        while (begin < height && least(tall, most(0, high(a, least(begin + step, height)))) <= x)
-            begin += step;
-        h->progress_made[x] = most(0, least(begin, height));
+        while (begin < height && least(tall, most(0, high(a, step_end(own, begin)))) <= x)
+            begin = step_end(own, begin);
+        h->progress_made[x] = most(0, begin);
         h->progress_low[x] = begin < height ? most(0, low(a, begin)) : tall;
     }
     return true;
 }
 
-/* Rows of a ring of which `asked` are asked for, `step` at a time. */
-static int64_t held_rows(const int64_t *lows, int64_t height, int64_t step, int64_t asked) {
+/* Rows of a ring of which `asked` are asked for. `filled`: the steps of what fills it. */
+static int64_t held_rows(const int64_t *lows, pace filled, int64_t asked) {
     int64_t found = 0;
-    for (int64_t x = 0; x < asked; x += step)
-        found = most(found, least(x + step, height) - least(lows[x], x));
+    for (int64_t x = 0, end; x < asked; x = end) {
+        end = step_end(filled, x);
+        found = most(found, end - least(lows[x], x));
+    }
     return found;
+}
+
+/* The steps of what delivers a tensor row by row. */
+static pace single_rows(int64_t height) {
+    return (pace){height, 1, 1, 1};
 }
 
 /* ---- what holds whatever the limit: least rings at cuts, and the blocks that end there ---------
  */
 
-/* Least bytes of the ring at a block's input; after `progress` of the block. */
-static int64_t least_ring(const handle *h, int64_t form, int64_t step) {
+/* Least bytes of the ring at a block's input, by the steps that fill it; after `progress` of the
+ * block. */
+static int64_t least_ring(const handle *h, int64_t form, pace filled) {
     int64_t first = first_of(h, form), last = h->last[form];
     int64_t made = least(of_cut(h, last + 1, LEAST_WANTED), of_element(h, last, HEIGHT));
     int64_t asked = asked_rows(h, form, made, h->progress_length);
-    int64_t rows = held_rows(h->progress_low, h->progress_length, step, asked);
+    int64_t rows = held_rows(h->progress_low, filled, asked);
     rows = most(rows, least(of_element(h, first - 1, ROWS), of_cut(h, first, LEAST_ROWS)));
     return round_up(h, rows * of_element(h, first - 1, ROW));
 }
@@ -339,16 +397,18 @@ static bool reads_whole(const handle *h, int64_t form) {
     return false;
 }
 
-/* Of the rings at one cut: base (by step of what ends there) and growth of what begins there. */
+/* Of the rings at one cut: base (by the steps of what ends there) and growth of what begins there.
+ */
 static bool prepare_cut(handle *h, int64_t cut, const int64_t *begins, int64_t begin_count) {
     int64_t from = of_cut(h, cut - 1, FORM_START), to = of_cut(h, cut, FORM_START);
-    int64_t steps[64], bases[64], rings[64], count = 0;
+    pace steps[MOST_PACES];
+    int64_t bases[MOST_PACES], rings[MOST_PACES], count = 0;
     for (int64_t f = from; f < to; f++) {
         int64_t s = 0;
-        while (s < count && steps[s] != of_form(h, f, STEP))
+        while (s < count && !same_pace(steps[s], form_pace(h, f)))
             s++;
-        if (s == count && count < 64) {
-            steps[count] = of_form(h, f, STEP);
+        if (s == count && count < MOST_PACES) {
+            steps[count] = form_pace(h, f);
             bases[count++] = begin_count ? INFINITE : 0;
         }
     }
@@ -368,7 +428,7 @@ static bool prepare_cut(handle *h, int64_t cut, const int64_t *begins, int64_t b
         }
     for (int64_t f = from; f < to; f++)
         for (int64_t s = 0; s < count; s++)
-            if (steps[s] == of_form(h, f, STEP))
+            if (same_pace(steps[s], form_pace(h, f)))
                 h->base[f] = bases[s];
     return true;
 }
@@ -405,7 +465,7 @@ static bool prepare(handle *h) {
         if (of_element(h, first, STREAMED) && (done = progress(h, f))) {
             made =
                 least(of_cut(h, h->last[f] + 1, LEAST_WANTED), of_element(h, h->last[f], HEIGHT));
-            made = held_rows(h->progress_low, h->progress_length, 1,
+            made = held_rows(h->progress_low, single_rows(h->progress_length),
                              asked_rows(h, f, made, h->progress_length));
             h->delivered[f] = round_up(h, made * of_element(h, first, SOURCE_ROW));
         }
@@ -591,8 +651,11 @@ static int64_t least_before(const handle *h, int64_t form, int64_t rings, int64_
 static int32_t place(handle *h, int64_t length) {
     const int64_t *values = h->scratch;
     uint64_t hash = (uint64_t)length;
-    for (int64_t i = 0; i < length; i++)
+    int64_t sum = 0;
+    for (int64_t i = 0; i < length; i++) {
         hash = (hash ^ (uint64_t)values[i]) * 0x9E3779B97F4A7C15u, hash ^= hash >> 29;
+        sum += least(values[i], SUMMED);
+    }
     if (h->profile_count * 2 >= h->slots_size) {
         size_t size = h->slots_size ? h->slots_size * 2 : 256;
         int32_t *slots = malloc(size * sizeof *slots);
@@ -622,10 +685,23 @@ static int32_t place(handle *h, int64_t length) {
         !grow(h, &h->numbers, &h->numbers_size, h->number_count + (size_t)length, sizeof(int64_t)))
         return -1;
     memcpy(h->numbers + h->number_count, values, (size_t)length * sizeof *values);
-    h->profiles[h->profile_count] = (profile){h->number_count, (int32_t)length, (uint32_t)hash};
+    h->profiles[h->profile_count] =
+        (profile){h->number_count, sum, (int32_t)length, (uint32_t)hash};
     h->number_count += (size_t)length;
     h->slots[at] = (int32_t)h->profile_count;
     return (int32_t)h->profile_count++;
+}
+
+/* Forgets the profiles placed since there were `count`: nothing that is kept has one of them. */
+static void forget(handle *h, size_t count) {
+    while (h->profile_count > count) {
+        const profile *last = &h->profiles[--h->profile_count];
+        size_t at = last->hash & (h->slots_size - 1);
+        while (h->slots[at] != (int32_t)h->profile_count)
+            at = (at + 1) & (h->slots_size - 1);
+        h->slots[at] = -1; /* it was the last to come, so that none was put behind it */
+        h->number_count = last->at;
+    }
 }
 
 static const int64_t *numbers(const handle *h, int32_t of) {
@@ -650,12 +726,12 @@ static bool room(handle *h, int64_t length) {
 }
 
 static int32_t made_profile(handle *h, int32_t asked, int64_t form) {
-    int64_t height = of_element(h, h->last[form], HEIGHT), step = of_form(h, form, STEP);
+    pace own = form_pace(h, form);
     int32_t length = h->profiles[asked].length;
     if (!room(h, length))
         return -1;
     for (int32_t i = 0; i < length; i++)
-        h->scratch[i] = least(height, (numbers(h, asked)[i] + step - 1) / step * step);
+        h->scratch[i] = made_rows(own, numbers(h, asked)[i]);
     return place(h, length);
 }
 
@@ -673,6 +749,8 @@ static bool no_worse(const handle *h, int32_t a, int32_t b) {
     const int64_t *x = numbers(h, a), *y = numbers(h, b);
     if (a == b)
         return true;
+    if (h->profiles[a].sum < h->profiles[b].sum)
+        return false;
     for (int32_t i = 0; i < h->profiles[a].length; i++)
         if (x[i] < y[i])
             return false;
@@ -709,7 +787,8 @@ static int64_t band_low(const handle *h, int64_t form, int64_t rows, int64_t fin
  * region's last block, the element may still be at the rows that are being written. */
 static int32_t reads(handle *h, int32_t made, int64_t form, int64_t element, int64_t bytes,
                      bool whole) {
-    int64_t section = of_form(h, form, SECTION), step = of_form(h, form, STEP);
+    int64_t section = of_form(h, form, SECTION);
+    pace own = form_pace(h, form);
     bool late = h->last[form] + 1 == h->end &&
                 (((uint64_t)of_form(h, form, LATE) >> (h->last[form] - element)) & 1);
     int32_t length = h->profiles[made].length;
@@ -727,11 +806,11 @@ static int32_t reads(handle *h, int32_t made, int64_t form, int64_t element, int
                   : begun ? section_rows(h, section, READ_AFTER)[profile[q]]
                           : NEVER;
         else if (of_form(h, form, BANDS))
-            row = late || begun
-                      ? band_low(h, form, late ? q / step * step : profile[q], profile[length - 1])
-                      : NEVER;
+            row = late || begun ? band_low(h, form, late ? step_begin(own, q) : profile[q],
+                                           profile[length - 1])
+                                : NEVER;
         else if (late)
-            row = most(0, low(a, q / step * step));
+            row = most(0, low(a, step_begin(own, q)));
         else
             row = begun ? most(0, low(a, profile[q])) : NEVER;
         h->scratch[q] = row == NEVER ? NEVER : row * bytes;
@@ -822,10 +901,10 @@ static bool same_key(const handle *h, const label *a, const label *b) {
     return true;
 }
 
-static bool as_good(const handle *h, const label *a, const label *b) {
-    if (a->weight > b->weight || a->rings > b->rings || a->window > b->window)
-        return false;
-    if (!no_worse(h, a->low, b->low) || !no_worse(h, a->asked, b->asked))
+/* Whether a label is as good as another one that has no less weight, rings and window. */
+static bool as_good(const handle *h, int32_t one, int32_t other) {
+    const label *a = &h->labels[one], *b = &h->labels[other];
+    if (!same_key(h, a, b) || !no_worse(h, a->low, b->low) || !no_worse(h, a->asked, b->asked))
         return false;
     for (int32_t i = 0; i < a->beside_count; i++) {
         const beside *x = &h->besides[a->besides + i], *y = &h->besides[b->besides + i];
@@ -835,24 +914,30 @@ static bool as_good(const handle *h, const label *a, const label *b) {
     return true;
 }
 
+static bool needs_no_more(const rival *a, const rival *b) {
+    return a->weight <= b->weight && a->rings <= b->rings && a->window <= b->window;
+}
+
 /* Whether the label just put last is kept: not if another one is as good in everything. Those that
- * it beats are dropped. */
+ * it beats are dropped. There is room for one more rival. */
 static bool keep(handle *h) {
-    int32_t own = (int32_t)h->label_count - 1, *link;
-    label *grown = &h->labels[own];
-    for (int32_t i = h->seen[grown->boundary]; i >= 0; i = h->labels[i].next)
-        if (same_key(h, &h->labels[i], grown) && as_good(h, &h->labels[i], grown))
+    int32_t own = (int32_t)h->label_count - 1;
+    const label *last = &h->labels[own];
+    contest *of = &h->contests[last->boundary];
+    rival grown = {last->weight, last->rings, last->window, own};
+    size_t kept = 0;
+    for (size_t i = of->count; i-- > 0;)
+        if (needs_no_more(&of->rivals[i], &grown) && as_good(h, of->rivals[i].label, own))
             return false;
-    for (link = &h->seen[grown->boundary]; *link >= 0;) {
-        label *rival = &h->labels[*link];
-        rival->dropped = same_key(h, rival, grown) && as_good(h, grown, rival);
-        if (rival->dropped)
-            *link = rival->next;
+    for (size_t i = 0; i < of->count; i++) {
+        rival other = of->rivals[i];
+        if (needs_no_more(&grown, &other) && as_good(h, own, other.label))
+            h->labels[other.label].dropped = true;
         else
-            link = &rival->next;
+            of->rivals[kept++] = other;
     }
-    grown->next = h->seen[grown->boundary];
-    h->seen[grown->boundary] = own;
+    of->rivals[kept] = grown;
+    of->count = kept + 1;
     return true;
 }
 
@@ -918,7 +1003,7 @@ static int64_t delivered_rows(handle *h, int64_t form, int32_t after, int32_t ma
     if (last >= h->end)
         return tall;
     if (last == first)
-        return held_rows(h->progress_low, h->progress_length, 1, asked);
+        return held_rows(h->progress_low, single_rows(tall), asked);
     if (!all_beside(h, form, after, made))
         return -1;
     memcpy(h->scratch, h->progress_low, (size_t)h->progress_length * sizeof(int64_t));
@@ -929,7 +1014,7 @@ static int64_t delivered_rows(handle *h, int64_t form, int32_t after, int32_t ma
                 return NEVER;
             lows = lower(h, lows, h->found[i].at);
         }
-    return lows < 0 ? -1 : held_rows(numbers(h, lows), h->profiles[lows].length, 1, asked);
+    return lows < 0 ? -1 : held_rows(numbers(h, lows), single_rows(tall), asked);
 }
 
 /* Takes the region that begins with this block if it is the best so far; `grown`: the label with
@@ -975,6 +1060,7 @@ static bool complete(handle *h, int64_t form, int32_t after, const label *grown,
 /* Keeps a partial region that may still become the best. */
 static bool go_on(handle *h, int64_t form, int32_t after, label grown) {
     int64_t first = first_of(h, form), before;
+    contest *among = &h->contests[first];
     int32_t made;
     if (!first || !of_element(h, first - 1, FEEDS) ||
         of_element(h, first - 1, LAST_READER) >= h->end)
@@ -997,7 +1083,8 @@ static bool go_on(handle *h, int64_t form, int32_t after, label grown) {
     if (grown.low < 0 ||
         !grow(h, &h->besides, &h->besides_size, h->beside_count + (size_t)h->found_count,
               sizeof(beside)) ||
-        !grow(h, &h->labels, &h->labels_size, h->label_count + 1, sizeof(label)))
+        !grow(h, &h->labels, &h->labels_size, h->label_count + 1, sizeof(label)) ||
+        !grow(h, &among->rivals, &among->size, among->count + 1, sizeof(rival)))
         return false;
     grown.besides = (int32_t)h->beside_count;
     grown.beside_count = h->found_count;
@@ -1015,8 +1102,8 @@ static bool go_on(handle *h, int64_t form, int32_t after, label grown) {
                            (int32_t)h->label_count - 1});
 }
 
-/* Aligned bytes of the ring at a label's boundary, filled `step` rows at a time; -1: no memory. */
-static int64_t ring(handle *h, int32_t of, int64_t step) {
+/* Aligned bytes of the ring at a label's boundary, by the steps that fill it; -1: no memory. */
+static int64_t ring(handle *h, int32_t of, pace filled) {
     int32_t lows = h->labels[of].low;
     if (h->labels[of].boundary == h->end)
         return 0;
@@ -1026,8 +1113,7 @@ static int64_t ring(handle *h, int32_t of, int64_t step) {
         if (b->tensor == of_element(h, before, MAKES) && (lows = lower(h, lows, b->at)) < 0)
             return -1;
     }
-    int64_t rows =
-        held_rows(numbers(h, lows), h->profiles[lows].length, step, h->labels[of].wanted);
+    int64_t rows = held_rows(numbers(h, lows), filled, h->labels[of].wanted);
     return round_up(h, rows * of_element(h, before, ROW));
 }
 
@@ -1075,14 +1161,15 @@ static int64_t extra_of(handle *h, int64_t form, int64_t wanted) {
 
 static bool expand(handle *h, int32_t of, bool follows) {
     label after = h->labels[of];
-    int64_t height = of_element(h, after.boundary - 1, HEIGHT), step = -1, own = 0;
+    int64_t height = of_element(h, after.boundary - 1, HEIGHT), own = 0;
+    pace filled = {0, 0, 0, 0};
     for (int64_t f = of_cut(h, after.boundary - 1, FORM_START);
          f < of_cut(h, after.boundary, FORM_START); f++) {
         if (first_of(h, f) < of_cut(h, h->end, LOWEST_FIRST))
             continue;
-        if (of_form(h, f, STEP) != step) {
-            step = of_form(h, f, STEP);
-            if ((own = ring(h, of, step)) < 0)
+        if (!same_pace(form_pace(h, f), filled)) {
+            filled = form_pace(h, f);
+            if ((own = ring(h, of, filled)) < 0)
                 return false;
         }
         label grown = after;
@@ -1100,8 +1187,11 @@ static bool expand(handle *h, int32_t of, bool follows) {
         grown.dropped = false;
         if (grown.rings + grown.window + h->held > h->most_bytes || grown.weight > h->p.limit)
             continue;
+        size_t labels = h->label_count, profiles = h->profile_count;
         if (!complete(h, f, of, &grown, follows) || !go_on(h, f, of, grown))
             return false;
+        if (h->label_count == labels)
+            forget(h, profiles);
     }
     return true;
 }
@@ -1111,7 +1201,8 @@ static bool begin(handle *h, bool follows) {
     h->label_count = h->beside_count = h->heap_count = h->profile_count = h->number_count = 0;
     if (h->slots)
         memset(h->slots, 0xFF, h->slots_size * sizeof *h->slots);
-    memset(h->seen, 0xFF, ((size_t)h->p.count + 1) * sizeof *h->seen);
+    for (int64_t cut = 0; cut <= h->p.count; cut++)
+        h->contests[cut].count = 0;
     if (!room(h, length) || !grow(h, &h->labels, &h->labels_size, 1, sizeof(label)))
         return false;
     for (int64_t i = 0; i < length; i++)
@@ -1122,8 +1213,7 @@ static bool begin(handle *h, bool follows) {
                                           .low = -1,
                                           .asked = asked,
                                           .form = -1,
-                                          .parent = -1,
-                                          .next = -1};
+                                          .parent = -1};
     return asked >= 0;
 }
 
@@ -1148,12 +1238,14 @@ void labels_free(handle *h) {
         free(h->bounds[cut].bounds);
         free(h->bounds[cut].stairs);
     }
+    for (int64_t cut = 0; h->contests && cut <= h->p.count; cut++)
+        free(h->contests[cut].rivals);
     for (size_t i = 0; i < h->staircases_size; i++)
         free(h->staircases[i].stairs);
     void *own[] = {h->bounds,     h->growth_ring, h->growth_more,   h->base,         h->delivered,
                    h->blocked,    h->last,        h->row,           h->staircases,   h->labels,
                    h->besides,    h->heap,        h->profiles,      h->numbers,      h->slots,
-                   h->seen,       h->scratch,     h->progress_made, h->progress_low, h->found,
+                   h->contests,   h->scratch,     h->progress_made, h->progress_low, h->found,
                    h->extra_keys, h->extra_values};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         free(own[i]);
@@ -1176,9 +1268,9 @@ handle *labels_new(const labels_problem *p) {
     h->blocked = calloc(forms, sizeof *h->blocked);
     h->last = calloc(forms, sizeof *h->last);
     h->row = calloc(forms, sizeof *h->row);
-    h->seen = calloc(cuts, sizeof *h->seen);
+    h->contests = calloc(cuts, sizeof *h->contests);
     if (!h->bounds || !h->growth_ring || !h->growth_more || !h->base || !h->delivered ||
-        !h->blocked || !h->last || !h->row || !h->seen || !prepare(h)) {
+        !h->blocked || !h->last || !h->row || !h->contests || !prepare(h)) {
         labels_free(h);
         return NULL;
     }

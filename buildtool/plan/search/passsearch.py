@@ -1,9 +1,11 @@
-"""Chooses the gates that recompute their tensor in a second pass (recomputation), for every amount of memory.
+"""Chooses the gates whose tensor is recomputed in a second pass, for every amount of memory.
 
-The network without second passes, and the network with a pass at every gate, are searched in parallel (see
-`paths`). They have the same cuts, except inside gates. At a common cut, both searches continue from the
-better of the two best ways. So the choice is exact, and independent for every gate. If a gate's pass may
-begin with several tensors, there is a network for each.
+At a gate, a pooling reads a tensor before another operator reads it (see `schedule.gates`). A second pass
+runs the operators that make this tensor again, instead of keeping the tensor. The network without second
+passes, and the network with a pass at every gate, are searched in parallel. Both have the same cuts, except
+inside gates. At a common cut, both searches continue from the better of the two best ways. So the choice is
+exact, and independent for every gate. If a gate's pass may begin with several tensors, there is a network for
+each.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ Passes = tuple[SecondPass, ...]
 
 @dataclass(frozen=True)
 class Choice:
-    """The second passes of a way, the bytes of its largest region, and its weight (see Tables)."""
+    """The second passes of a way through the network, the bytes of its largest region, and its weight."""
 
     bytes: int
     weight: int
@@ -34,11 +36,11 @@ class Choice:
 
 
 @dataclass(frozen=True, eq=False)
-class Lane:
-    """A network with some second passes, which is searched in parallel with others.
+class PassNetwork:
+    """A network with second passes at some gates, which is searched in parallel with others.
 
-    `at` maps a cut of the network without passes to the same cut in this network, or to None inside a pass.
-    `inside` maps a cut of this network to the pass in which it lies.
+    at: cut of the network without passes -> the same cut in this network, or None inside a pass.
+    inside: cut of this network -> the pass in which it lies, for cuts inside a pass.
     """
 
     space: Space
@@ -46,13 +48,16 @@ class Lane:
     inside: dict[int, SecondPass]
 
 
-class _LaneSearch(Search):
-    """The search of one lane. All lanes share the best weight at each cut; `_own` has this lane's weights."""
+class _PassSearch(Search):
+    """The search of one network with some second passes.
 
-    def __init__(self, lane: Lane, by_cost: bool, most_extra: int | None, most_labels: int) -> None:
-        tables = lane.space.cost_tables if by_cost else lane.space.tables
+    All networks share the best weight at each cut. `_own` has the extra weights of this network's own ways.
+    """
+
+    def __init__(self, network: PassNetwork, by_cost: bool, most_extra: int | None, most_labels: int) -> None:
+        tables = network.space.cost_tables if by_cost else network.space.tables
         super().__init__(tables, most_extra, most_labels)
-        self.at, self.inside, self._reached = lane.at, lane.inside, 0
+        self.at, self.inside, self._reached = network.at, network.inside, 0
         self._own = [0] + [-INFINITE] * self.t.e.count
 
     def begin(self, most_bytes: int) -> None:
@@ -61,7 +66,7 @@ class _LaneSearch(Search):
         self._reached = 0
 
     def advance(self, cut: int) -> int:
-        """Continues to a cut. Returns the weight of this lane's best way there, INFINITE if there is none."""
+        """Searches up to a cut. Returns the weight of this network's best way to it, or INFINITE."""
         for end in range(self._reached + 1, cut + 1):
             self._own[end] = self._to(end, self._own[end])
             self._set(end, self._own[end])
@@ -69,11 +74,11 @@ class _LaneSearch(Search):
         return self.weight(cut)
 
     def weight(self, cut: int) -> int:
-        """The weight of this lane's best way to a cut."""
+        """Returns the weight of this network's best way to a cut; INFINITE if there is no way."""
         return INFINITE if self._own[cut] >= INFINITE else self.t.before[cut] + self._own[cut]
 
     def share(self, cut: int, weight: int) -> None:
-        """Sets the weight of the best way to a cut to `weight`, the least one of all lanes."""
+        """Sets the weight of the best way to a cut to `weight`, the least weight of all networks."""
         self._set(cut, INFINITE if weight >= INFINITE else weight - self.t.before[cut])
 
     def last(self, cut: int) -> tuple[int, int]:
@@ -86,91 +91,93 @@ class _LaneSearch(Search):
 class PassSearch:
     """Finds ways of least weight over all choices of second passes. Successive limits must not rise.
 
-    With `by_cost`, weights are the target's costs. Without it, they are multiply-accumulates.
+    `networks`: networks with some of the passes (see `networks_with_passes`). With `by_cost`, weights are the
+    target's costs. Without it, they are multiply-accumulates.
     """
 
     def __init__(
         self,
-        lanes: Sequence[Lane],
+        networks: Sequence[PassNetwork],
         by_cost: bool = False,
         most_extra: int | None = None,
         most_labels: int = MOST_LABELS,
     ) -> None:
-        self._lanes = [_LaneSearch(lane, by_cost, most_extra, most_labels) for lane in lanes]
+        self._networks = [_PassSearch(network, by_cost, most_extra, most_labels) for network in networks]
         self._most_extra = most_extra
 
     @property
     def exact(self) -> bool:
-        """Whether all results are exact: no search has spent its budget."""
-        return all(lane.exact for lane in self._lanes)
+        """Returns whether all results so far are exact: no search has spent its budget."""
+        return all(network.exact for network in self._networks)
 
     @property
     def tables(self) -> Tables:
-        """The tables of the network without second passes."""
-        return self._lanes[0].t
+        """Returns the tables of the network without second passes."""
+        return self._networks[0].t
 
     def least(self, most_bytes: int) -> Choice | None:
-        """Returns the way of least weight within `most_bytes` bytes; None if no way fits."""
+        """Returns the choice of least weight within `most_bytes` bytes; None if no way fits."""
         if most_bytes < 0:
             return None
-        for lane in self._lanes:
-            lane.begin(most_bytes)
+        for network in self._networks:
+            network.begin(most_bytes)
         weight = 0
         for cut in range(1, self.tables.e.count + 1):
-            common = [(lane, at) for lane in self._lanes if (at := lane.at[cut]) is not None]
-            weight = min(lane.advance(at) for lane, at in common)
-            for lane, at in common:
-                lane.share(at, weight)
+            common = [(network, at) for network in self._networks if (at := network.at[cut]) is not None]
+            weight = min(network.advance(at) for network, at in common)
+            for network, at in common:
+                network.share(at, weight)
         most = INFINITE if self._most_extra is None else self.tables.before[-1] + self._most_extra
         return self._choice(weight) if weight < INFINITE and weight <= most else None
 
     def _choice(self, weight: int) -> Choice:
         cut, most, passes = self.tables.e.count, 0, set[SecondPass]()
         while cut:
-            lane = min(
-                (lane for lane in self._lanes if lane.at[cut] is not None),
-                key=lambda lane: lane.weight(lane.at[cut] or 0),
+            network = min(
+                (network for network in self._networks if network.at[cut] is not None),
+                key=lambda network: network.weight(network.at[cut] or 0),
             )
-            here = lane.at[cut]
+            here = network.at[cut]
             assert here is not None
             while True:
-                here, size = lane.last(here)
+                here, size = network.last(here)
                 most = max(most, size)
-                current = lane.inside.get(here)
+                current = network.inside.get(here)
                 if current is None:
                     break
                 passes.add(current)
-            cut = lane.at.index(here)
+            cut = network.at.index(here)
         return Choice(most, weight, tuple(sorted(passes, key=lambda one: one.reader)))
 
     def falling(self) -> Iterator[Choice]:
-        """Yields the best choices within fewer and fewer bytes, least weight first."""
+        """Yields the best choices of passes within fewer and fewer bytes, the one of least weight first."""
         most_bytes = INFINITE
         while (choice := self.least(most_bytes)) is not None:
             yield choice
             most_bytes = next_limit(choice.bytes, self.exact)
 
 
-def lanes_of(graph: Graph, space_for: Callable[[Graph], Space]) -> tuple[Lane, ...]:
-    """The networks to search in parallel, the first without second passes. Empty if there are no gates.
+def networks_with_passes(graph: Graph, space_for: Callable[[Graph], Space]) -> tuple[PassNetwork, ...]:
+    """Returns the networks to search in parallel, the one without second passes first.
 
-    `space_for`: returns the search space of a network whose operators may occur twice.
+    Empty if there are no gates. `space_for`: returns the search space of a network whose operators may occur
+    twice.
     """
     plain = space_for(graph)
     streamed = (plain.elements.delivered.input,) if plain.elements.image == Image.STREAM else ()
     starts = gates(graph, plain.elements.kernels, streamed)
     if not starts:
         return ()
-    lanes = [Lane(plain, tuple(range(plain.elements.count + 1)), {})]
+    networks = [PassNetwork(plain, tuple(range(plain.elements.count + 1)), {})]
     for number in range(max(map(len, starts))):
         passes = tuple(among[number] for among in starts if number < len(among))
         changed = with_second_passes(graph, passes)
-        lanes.append(_lane(changed, space_for(changed)))
-    return tuple(lanes)
+        networks.append(_pass_network(changed, space_for(changed)))
+    return tuple(networks)
 
 
-def _lane(changed: Graph, space: Space) -> Lane:
-    """The lane of a network with a pass at some gates."""
+def _pass_network(changed: Graph, space: Space) -> PassNetwork:
+    """Returns the search's form of a graph with second passes at some gates."""
     again, once = repeated_ops(changed), once_positions(changed)
     at: list[int | None] = [0]
     inside: dict[int, SecondPass] = {}
@@ -182,25 +189,30 @@ def _lane(changed: Graph, space: Space) -> Lane:
             inside[element + 1] = current
         if position not in again:
             at.append(None if current is not None else element + 1)
-    return Lane(space, tuple(at), inside)
+    return PassNetwork(space, tuple(at), inside)
 
 
-def worthwhile(lanes: Sequence[Lane], settings: Settings, *, by_cost: bool = False) -> tuple[Passes, ...]:
-    """Choices of at least one second pass on the Pareto front of bytes and weight, most bytes first.
+def worthwhile(
+    networks: Sequence[PassNetwork], settings: Settings, *, by_cost: bool = False
+) -> tuple[Passes, ...]:
+    """Returns choices of second passes on the Pareto front of bytes and weight, most bytes first.
 
-    `by_cost`: see PassSearch. `settings` are the settings for the network without passes.
+    Each has at least one pass. `by_cost`: as in PassSearch. `settings`: those for the network without passes.
     """
-    if not lanes:
+    if not networks:
         return ()
-    extra = None if by_cost else lanes[0].space.most_extra(settings.max_f)
-    search = PassSearch(lanes, by_cost, extra, settings.most_labels)
+    extra = None if by_cost else networks[0].space.most_extra(settings.max_f)
+    search = PassSearch(networks, by_cost, extra, settings.most_labels)
     return tuple(dict.fromkeys(way.passes for way in search.falling() if way.passes))
 
 
-def least_cost(lanes: Sequence[Lane], most_labels: int, most_bytes: int) -> float:
-    """The least cost within `most_bytes` bytes over all choices of second passes; 0 if it is not proven."""
-    if not lanes:
+def least_cost(networks: Sequence[PassNetwork], most_labels: int, most_bytes: int) -> float:
+    """Returns the least cost within `most_bytes` bytes over all choices of second passes.
+
+    The result is 0 if the search, with a budget of `most_labels` labels, does not prove it.
+    """
+    if not networks:
         return 0.0
-    search = PassSearch(lanes, by_cost=True, most_labels=most_labels)
+    search = PassSearch(networks, by_cost=True, most_labels=most_labels)
     way = search.least(most_bytes)
     return way.weight / COST_UNITS if way is not None and search.exact else 0.0

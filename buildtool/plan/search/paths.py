@@ -1,13 +1,15 @@
-"""The front of a whole network: the least weight for every amount of memory, over all sequences of regions.
+"""Finds the Pareto front of a whole network: the least weight for every amount of memory.
 
-For one limit in bytes, the search goes through the cuts from the first to the last. The best way to a cut is
-the best way to some earlier cut, followed by a region that keeps the limit. Then the limit falls below the
-bytes of the way that was found. A cut keeps its way if its last region keeps the new limit and the way to
-that region has not become heavier: a lower limit never makes a way lighter.
+A weight is multiply-accumulates, or the target's cost (see `tables`). A way is a sequence of regions that
+runs the network. For one limit in bytes, the search goes through the cuts (positions between operators) from
+the first to the last. The best way to a cut is the best way to some earlier cut, followed by a region that
+keeps the limit. Then the limit falls below the bytes of the way that was found. A cut keeps its way if its
+last region keeps the new limit and the way to that region has not become heavier: a lower limit never makes a
+way lighter.
 
-A search has a budget of labels (see `regions`). Once it is spent, every cut gets a few more labels for each
-limit, and the best way that these find; limits then fall in larger steps. The ways can still run, but better
-ones may exist: `factor` says by how much.
+A search has a budget of labels, that is, of partial regions (see `regions`). Once it is spent, every cut gets
+a few more labels for each limit, and the best way that these find; limits then fall in larger steps. These
+ways can still run, but better ones may exist: `factor` says by how much.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ FALL_BEYOND = 16  # limits then fall by at least 1 / FALL_BEYOND of the bytes, a
 
 @dataclass(frozen=True)
 class Way:
-    """One way to run all elements: the bytes of its largest region, its weight, and its regions in order."""
+    """A way to run the whole network: bytes of its largest region, its weight, its regions in order."""
 
     bytes: int
     weight: int
@@ -36,7 +38,7 @@ class Way:
 
 
 class Search:
-    """Finds ways of least weight within a limit in bytes. Successive limits must not rise."""
+    """Finds ways of least weight within a limit in bytes. Each limit must not be above the one before it."""
 
     def __init__(
         self,
@@ -45,9 +47,11 @@ class Search:
         most_labels: int = MOST_LABELS,
         relaxed: bool = False,
     ) -> None:
-        """`most_extra` limits how much more a way may weigh than all elements run one by one.
+        """Prepares a search over the elements (operators) and blocks in `tables`.
 
-        `relaxed`: search only for a lower bound of the weight (see `lower_bound`).
+        most_extra: how much more a way may weigh than all elements run one by one; None: no limit.
+        most_labels: the budget of labels.
+        relaxed: whether to search only for a lower bound of the weight (see `lower_bound`).
         """
         self.t = tables
         self.most_extra = most_extra = INFINITE // 4 if most_extra is None else most_extra
@@ -90,7 +94,7 @@ class Search:
         return way
 
     def _pass(self, most_bytes: int) -> bool:
-        """Searches all cuts in order within a limit. Returns whether any way is within it."""
+        """Searches all cuts in order within a limit. Returns whether any way keeps it."""
         if most_bytes < 0:  # too little even for a network of aliases, which needs 0 bytes
             return False
         self.begin(most_bytes)
@@ -99,19 +103,25 @@ class Search:
         return self._best[self.t.e.count] <= self.most_extra
 
     def begin(self, most_bytes: int) -> None:
-        """Starts again at the first cut, with a lower limit."""
+        """Starts again at the first cut, with a lower limit in bytes."""
         self.most_bytes = most_bytes
         self._rounds += 1
         self._best[0] = 0
 
     def _set(self, cut: int, extra: int) -> None:
-        """Sets the least extra weight of the ways to a cut: the weight beyond the elements run one by one."""
+        """Sets the extra weight of the best way to a cut.
+
+        It is the weight beyond that of the elements run one by one.
+        """
         version, changed = self._version, self._rounds if extra != self._best[cut] else 0
         self._best[cut] = extra
         version[cut + 1] = max(version[cut], version[cut + 1], changed)
 
     def _to(self, end: int, before: int) -> int:
-        """The least extra weight of the ways to a cut. `before`: the one for the previous, larger limit."""
+        """Returns the extra weight of the best way to cut `end`; INFINITE if there is no way.
+
+        `before`: the result for the previous, larger limit.
+        """
         last, most_bytes = self._last[end], self.most_bytes
         if last and last.bytes <= most_bytes and self._best[last.first] + last.extra <= before:
             return before
@@ -128,20 +138,23 @@ class Search:
         return result.weight
 
     def lower_bound(self, most_bytes: int) -> int | None:
-        """Returns a lower bound of the weight of ways within `most_bytes` bytes; None if no way fits."""
+        """Returns a lower bound of the weight of ways within `most_bytes` bytes; None if no way fits.
+
+        Only for a search that was made with `relaxed`.
+        """
         if not self._pass(most_bytes):
             return None
         return self.t.before[-1] + self._best[self.t.e.count]
 
     @remembered
     def _region(self, end: int, last: CutResult) -> Candidate:
-        """The last region of a way to a cut, with its block forms."""
+        """Returns the last region of a way to a cut, with its block forms."""
         return Candidate(last.first, end, last.bytes, tuple(map(self.t.form, last.forms)))
 
     def falling(self, most_bytes: int = INFINITE) -> Iterator[Way]:
-        """Yields the best ways within fewer and fewer bytes, least weight first.
+        """Yields the best ways within fewer and fewer bytes, the way of least weight first.
 
-        While the search is exact, no way dominates another.
+        While the search is exact, no way is as good as another in both bytes and weight.
         """
         candidate = None
         while (way := self.least(most_bytes)) is not None:
@@ -154,7 +167,10 @@ class Search:
 
 
 def next_limit(size: int, exact: bool) -> int:
-    """Returns the next limit, in bytes, after a way of this size."""
+    """Returns the limit in bytes to search next, after a way of `size` bytes.
+
+    `exact`: whether the search is exact; if not, limits fall in larger steps.
+    """
     return size - (1 if exact else max(1, size // FALL_BEYOND))
 
 
@@ -164,10 +180,15 @@ def next_limit(size: int, exact: bool) -> int:
 def factor(tables: Tables, most_extra: int | None, ways: Sequence[Way], exact: Way | None) -> float:
     """Returns the optimality gap of a front whose search ended early, as a factor of at least 1.
 
-    For every way of the space, one of `ways` has at most `factor` times its bytes and at most `factor` times
-    its weight. From the bytes of the way `exact` upwards, the front is complete. A relaxed search proves the
-    factor, with limits that fall by a sixteenth. No way within a limit weighs less than the bound for it, and
-    every way above the next limit needs more bytes than that limit.
+    For every way of the search space, one of `ways` has at most `factor` times its bytes and at most `factor`
+    times its weight. To prove this, a relaxed search computes lower bounds of weight, for limits that fall by
+    a sixteenth each time. A way within a limit weighs at least the bound for this limit. A way above the next
+    limit needs more bytes than that limit.
+
+    most_extra: as in `Search`.
+    ways: the points of the front.
+    exact: the last way that was found while the search was exact, or None. From its bytes upwards the front
+        is complete.
     """
     gap = 1.0
     for size, weight in _bound_corners(tables, most_extra, ways, exact):
@@ -179,7 +200,13 @@ def factor(tables: Tables, most_extra: int | None, ways: Sequence[Way], exact: W
 
 
 def over_bound(tables: Tables, weight: int, most_bytes: int) -> float:
-    """Returns a weight divided by the lower bound for ways within `most_bytes` bytes; at least 1."""
+    """Returns the factor, at least 1, by which a way may be heavier than the lightest one within a limit.
+
+    The lightest way is not known, so the factor is that to a lower bound, which a relaxed search computes.
+
+    weight: of the way, which a search found although its budget ended.
+    most_bytes: the limit in bytes.
+    """
     bound = Search(tables, relaxed=True).lower_bound(most_bytes)
     return 1.0 if bound is None else _excess_factor(weight, bound)
 
@@ -193,7 +220,7 @@ def _excess_factor(weight: int, bound: int) -> float:
 def _bound_corners(
     tables: Tables, most_extra: int | None, ways: Sequence[Way], exact: Way | None
 ) -> Iterator[tuple[int, int]]:
-    """Yields lower bounds (bytes, weight) for the ways that are not on the front.
+    """Yields lower bounds (bytes, weight) for the ways of the space that are not on the front.
 
     Each of these ways has at least the bytes and at least the weight of one of the pairs.
     """

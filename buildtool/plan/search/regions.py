@@ -1,10 +1,11 @@
-"""Finds the best way to a cut within a limit in bytes, by best-first search backwards from the region's end.
+"""Finds the best way to a cut within a limit in bytes, by best-first search backwards from a region's end.
 
-A label is a partial region, from some boundary to the region's end: the bytes of its rings so far, the
-largest of its blocks' windows, the weight so far, and the rows that it still needs from the producer before
-it. Labels that need the same rows compete: a label that is not better than another in any number is dropped.
-The next label to extend is the one with the least sum of its weight and a lower bound of the weight before
-it. So the first complete region that is no heavier than all remaining labels is the best.
+A cut is a position between operators. A label is a partial region, from some boundary between its groups to
+its end: the bytes of its rings so far, the largest of its windows, the weight so far, and the rows that it
+still needs from the producer before it. Labels that need the same rows compete: a label that is better in no
+number than another one is dropped. The label to extend next is the one with the least sum of its weight and a
+lower bound of the weight before it. So the first complete region that is no heavier than all remaining labels
+is the best one.
 
 The search is in C (labels.c), which reads the tables of a network as arrays of numbers.
 """
@@ -45,7 +46,7 @@ _Region = struct(
 _C = load(
     __file__,
     "labels",
-    4,
+    5,
     {
         "labels_new": (ctypes.c_void_p, ctypes.POINTER(_Problem)),
         "labels_free": (None, ctypes.c_void_p),
@@ -55,7 +56,10 @@ _C = load(
 
 
 class Candidate(NamedTuple):
-    """A region of elements [first, end) with its bytes and block forms. Without forms it is one element."""
+    """A region of elements [first, end), with its bytes and the forms of its blocks.
+
+    Without forms it is one element that runs alone.
+    """
 
     first: int
     end: int
@@ -63,18 +67,22 @@ class Candidate(NamedTuple):
     block_forms: tuple[Form, ...]
 
     def region(self, e: Elements) -> Region:
-        """The region as plans describe it."""
+        """Returns the region as plans describe it."""
         if not self.block_forms:
             return e.region_of(self.first)
         return Region(tuple(form.group for form in self.block_forms))
 
 
 class CutResult(NamedTuple):
-    """The result of the search for one cut: the least weight of a way to it, and that way's last region.
+    """The result of the search for one cut: the best way to it, and the last region of this way.
 
-    `least`: a lower bound for the weight, equal to the weight unless the search ended early. `first`: the
-    region's first element, -1 if no way was found. `extra`: how much more the region weighs than its elements
-    run one by one. `forms`: the numbers of its block forms.
+    weight: of the way, beyond that of its elements run one by one.
+    least: a lower bound of that weight; equal to it unless the search ended early.
+    labels: how many labels were made.
+    first: the region's first element; -1 if no way was found.
+    bytes: of the region.
+    extra: how much more the region weighs than its elements run one by one.
+    forms: the numbers of its block forms.
     """
 
     weight: int
@@ -87,9 +95,11 @@ class CutResult(NamedTuple):
 
 
 class Regions:
-    """Searches for the regions of one network within limits in bytes.
+    """Searches for the regions of one network within limits in bytes, in C.
 
-    The arrays `best` and `version` are shared with the caller, which updates them after each cut.
+    `limit`: the largest extra weight of a way. The arrays `best` and `version` are shared with the caller,
+    who updates them after each cut. For each cut, `best` has the extra weight of the best way to it, and
+    `version` the last round in which the weight of an earlier cut rose.
     """
 
     def __init__(self, tables: Tables, limit: int, best: Weights, version: Weights) -> None:
@@ -126,10 +136,11 @@ class Regions:
             _C.labels_free(self._handle)
 
     def search(self, most_bytes: int, round_: int, end: int, enough: int, most_labels: int) -> CutResult:
-        """Finds the best way to the cut at `end`.
+        """Finds the best way to the cut at `end` within `most_bytes` bytes.
 
-        `round_` is the number of limits so far. `enough` is a lower bound for the weight; a way with this
-        weight ends the search. After `most_labels` labels the search ends with the best way so far.
+        round_: how many limits there were so far.
+        enough: a lower bound of the weight; the search ends with a way of this weight.
+        most_labels: after this many labels the search ends with the best way so far.
         """
         r = _Region(most_bytes, round_, end, enough, most_labels)
         status = _C.labels_run(self._handle, ctypes.byref(r), self._blocks.ctypes.data)

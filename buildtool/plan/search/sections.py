@@ -1,7 +1,7 @@
 """Sections: groups that do not read their input through a window that moves by a whole stride.
 
-Most sections are the elements between a tensor that forks and the join of its readers, as one group. A single
-element whose rows follow a table is a section, too.
+Most sections are the elements (operators that run) between a tensor that forks and the join of its readers,
+as one group. A single element whose rows follow a table is a section, too.
 
 The tensors inside a section are not read outside of it. Row by row, a section reads only the tensor that
 forks. Where each element feeds the next one, with or without a residual, there is no section but a chain.
@@ -31,11 +31,14 @@ Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Section:
-    """A section of elements [first, last]: its group, its row axis from input to output, and its branches.
+    """A section of elements [first, last].
 
-    `rings`: aligned bytes of the ring buffers between its elements. `read_after[n]`: the lowest input row
-    that is still read after n output rows are computed, or NEVER. `read_from[y]`: the lowest input row that
-    is read when output row y is written, or later.
+    group: as plans describe it.
+    axis: the row axis from its input to its output.
+    lanes: its operators, which advance together (see `schedule.branches`).
+    rings: aligned bytes of the ring buffers between its elements.
+    read_after: item n is the lowest input row that is still read after n output rows are computed, or NEVER.
+    read_from: item y is the lowest input row that is read when output row y is written, or later.
     """
 
     first: int
@@ -49,7 +52,7 @@ class Section:
 
 
 def section(e: Elements, last: int) -> Section | None:
-    """The smallest section that ends at this element; None if there is none."""
+    """Returns the smallest section that ends with element `last`; None if there is no such section."""
     first = _first_element(e, last)
     if first is None:
         return None
@@ -67,7 +70,7 @@ def section(e: Elements, last: int) -> Section | None:
 
 
 def _first_element(e: Elements, last: int) -> int | None:
-    """The first element of the section that ends at `last`; None if there is none.
+    """Returns the first element of the section that ends with `last`; None if there is no such section.
 
     The section reads only one tensor from outside row by row. An element whose rows follow a table is a
     section by itself.
@@ -82,7 +85,7 @@ def _first_element(e: Elements, last: int) -> int | None:
         if not e.by_rows[first] or fed_in_parts(e.graph, op) or output in e.outputs:
             return None
         if output not in outside or output in whole or max(e.readers[output]) > last:
-            return None  # it feeds something else
+            return None  # its output is also read elsewhere
         outside.remove(output)
         outside.update(e.rows_read[first])
         whole.update(e.read_whole[first])
@@ -92,7 +95,7 @@ def _first_element(e: Elements, last: int) -> int | None:
 
 
 def _run_section(e: Elements, first: int, last: int, group: Group, axis: Axis, lanes: Branches) -> Section:
-    """Simulates the section's run, and returns the section."""
+    """Simulates the run of a section's operators, and returns the section."""
     lines = branch_advances(lanes)
     tensors = (e.graph.tensors[t] for t in e.makes[first:last])
     rings = (
@@ -103,14 +106,21 @@ def _run_section(e: Elements, first: int, last: int, group: Group, axis: Axis, l
 
 
 def _most_rows(lanes: Branches, lines: Ints, lane: int) -> int:
-    """The most rows of a lane that are still to be read when it has made some."""
+    """Returns the most rows of an operator's output that are still to be read after it has made some.
+
+    `lane`: the operator's index in the section. `lines`: all advances of the section, see `branch_advances`.
+    """
     at = np.flatnonzero(lines[:, 1] == lane)
     begin, end = lines[at, 2], lines[at, 3]
     return int((end - np.minimum(begin, _lowest(lanes, lines, lane, at, begin))).max(initial=0))
 
 
 def _lowest(lanes: Branches, lines: Ints, lane: int, at: Numbers, otherwise: Numbers | int) -> Numbers:
-    """The lowest row of a lane (INPUT: of the input) that is still to be read after the lines `at`."""
+    """Returns the lowest row of an operator's output that is still to be read, after each of some advances.
+
+    `lane`: the operator's index in the section, or INPUT for the section's input. `at`: the positions of the
+    advances in `lines`. `otherwise`: the result where no row is still to be read.
+    """
     low = np.full(len(at), NEVER)
     for reader, other in enumerate(lanes.lanes):
         made = _made(lines, reader, at)
@@ -121,21 +131,24 @@ def _lowest(lanes: Branches, lines: Ints, lane: int, at: Numbers, otherwise: Num
 
 
 def _made(lines: Ints, lane: int, at: Numbers) -> Numbers:
-    """The rows that a lane has made after each of the lines `at`."""
+    """Returns the rows that an operator has made after each of some advances.
+
+    `lane`: the operator's index in the section. `at`: the positions of the advances in `lines`.
+    """
     own = np.flatnonzero(lines[:, 1] == lane)
     made = np.concatenate([np.zeros(1, np.int64), lines[own, 3]])
     return made[np.searchsorted(own, at, side="right")]
 
 
 def _lowest_reads(lanes: Branches, lines: Ints) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Computes `Section.read_after` and `Section.read_from`."""
+    """Returns `Section.read_after` and `Section.read_from`, computed from the section's advances."""
     height, join = lanes.lanes[-1].height, len(lanes.lanes) - 1
     rows = np.full(len(lines), NEVER)  # the lowest input row that each line reads
     for index, lane in enumerate(lanes.lanes):
         at = np.flatnonzero(lines[:, 1] == index)
         for read in (one for one in lane.reads if one.lane == INPUT):
             rows[at] = np.minimum(rows[at], np.maximum(0, read.axis.lows(lines[at, 2])))
-    low = np.minimum.accumulate(rows[::-1])[::-1]  # that a line or a later one reads
+    low = np.minimum.accumulate(rows[::-1])[::-1]  # the lowest row that this or a later line reads
     before = _made(lines, join, np.arange(-1, len(lines) - 1))  # output rows before each line
     after, starting = np.full(height + 1, NEVER), np.full(height, NEVER)
     np.minimum.at(after, before, low)
@@ -148,10 +161,10 @@ def _lowest_reads(lanes: Branches, lines: Ints) -> tuple[tuple[int, ...], tuple[
 def section_progress(section: Section, tall: int) -> tuple[list[int], list[int]]:
     """Returns two lists of row numbers, with an item for each of the `tall` input rows.
 
-    The first one says how many output rows are computed before the row arrives, and the second one which is
-    the lowest input row that is still read. A ring is filled some rows at a time. While new rows arrive, it
-    must contain all rows from the lowest one that is still read. Rows that the section never reads count as
-    already read.
+    The first list says how many output rows are computed before the input row arrives. The second list says
+    which is the lowest input row that is still read then. A ring is filled some rows at a time. While new
+    rows arrive, it must contain all rows from the lowest one that is still read. Rows that the section never
+    reads count as already read.
     """
     lanes, lines = section.lanes, branch_advances(section.lanes, asks=True)
     at = np.flatnonzero(lines[:, 0] < 0)

@@ -6,8 +6,9 @@ after it. Other inputs of a group that are read across one of its strides are wh
 
 A group has at most MOST_OPERATORS operators. Only the next operator reads each one's output, except the
 last one's. A group computes STEPS rows per step, by HAND_OFFS pixels or by whole rows, and does at most
-MOST_REPETITION times its own work. In the points of the front, groups compute several rows per step only if
-that saves work.
+MOST_REPETITION times its own work. In steps of up to MOST_WITH_EDGES rows, the first and the last one may
+make more rows where that saves work (see `schedule.pace`). In the points of the front, groups compute several
+rows per step only if that saves work.
 
 Branches between a fork and the join of its readers are one group (see `sections`). A fusion in slices is a
 region by itself, in which its operators run together by rows (see `graph.fusions` and `Elements.fused`). An
@@ -53,9 +54,12 @@ MOST_FORMS = 200  # limit on the forms of all blocks for the search for a point'
 class Settings:
     """The settings that a front depends on, besides the graph and the target.
 
-    `hand_off`: the fewest pixels that an operator passes to the next one in a group. `max_f`: limit on a
-    way's work, as a multiple of the network's own. `most_labels`: the budget of a search, which is exact if
-    it needs no more labels. `loaded`: see `Elements.loaded`.
+    in_place, image: as in PlanOptions.
+    hand_off: the fewest pixels that an operator makes before the next one of its group runs; None: any
+        number.
+    max_f: limit on a way's work, as a multiple of the network's own.
+    loaded: see `Elements.loaded`.
+    most_labels: the budget of a search, which is exact if it needs no more labels.
     """
 
     in_place: str = InPlace.ROWS
@@ -67,7 +71,7 @@ class Settings:
 
     @property
     def hand_offs(self) -> tuple[int, ...]:
-        """The hand-offs to try, in ascending order."""
+        """Returns the hand-offs (pixels) to try, in ascending order."""
         least = self.hand_off or HAND_OFFS[0]
         return (least, *(n for n in HAND_OFFS if n > least))
 
@@ -76,7 +80,7 @@ class Settings:
 class Ways:
     """The Pareto front of bytes and weight, in ascending order of bytes.
 
-    `factor`: the optimality gap. For every way of the space, one of these has at most `factor` times its
+    `factor`: the optimality gap. For every way of the space, one of `ways` has at most `factor` times its
     bytes and at most `factor` times its work. It is 1 if the budget did not end the search.
     """
 
@@ -86,7 +90,7 @@ class Ways:
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """The search space. It is the same for equal topologies on boards with equal kernels and alignment."""
+    """The search space of a network. Equal topologies share it on boards with equal kernels and alignment."""
 
     elements: Elements
     hand_offs: tuple[int, ...]
@@ -94,41 +98,45 @@ class Space:
 
     @cached_property
     def blocks(self) -> Blocks:
-        """The blocks that ways are made of."""
+        """Returns the blocks that ways are made of."""
         return Blocks(self.elements, self.hand_offs, self.session)
 
     @cached_property
     def boundaries(self) -> Boundaries:
-        """The properties of cuts and elements, which are the same for all weights."""
+        """Returns the properties of cuts and elements, which are the same for all weights."""
         return Boundaries(self.blocks)
 
     @cached_property
     def tables(self) -> Tables:
-        """The tables of the search for the least work."""
+        """Returns the tables of the search for the least work."""
         return Tables(self.boundaries, per_work=1)
 
     @cached_property
     def plain_tables(self) -> Tables:
-        """The same without groups of bands."""
+        """Returns the tables of the search for the least work, without groups of bands."""
         return replace(self.tables, bands=Bands.NONE)
 
     @cached_property
     def copying_tables(self) -> Tables:
-        """The same without groups of bands that swap or end with a global pooling."""
+        """Returns the tables of the search for the least work, with bands only if they copy rows.
+
+        Groups that swap rows, and groups of bands that end with a global pooling, are left out.
+        """
         return replace(self.tables, bands=Bands.COPIED)
 
     @cached_property
     def cost_tables(self) -> Tables:
-        """The tables of the search for the least cost."""
+        """Returns the tables of the search for the least cost."""
         return Tables(self.boundaries, per_cost=1)
 
     @remembered
     def cheapest(self, way: Way) -> Way | None:
-        """The cheapest way with the same work as `way`, within its bytes. `way` has the least work there.
+        """Returns the cheapest way with the same work as `way`, within its bytes; None if it is not proven.
 
-        The price of work is so high that the smallest difference in work outweighs every difference in cost.
-        So work decides first. None if the network is too large for this search, if weights would exceed
-        64 bits, or if the search ends before the result is proven.
+        `way` has the least work within its bytes. The search minimises cost plus a price for each
+        multiply-accumulate. The price is so high that the smallest difference in work outweighs every
+        difference in cost. So work decides first. The result is None if the network is too large for this
+        search, if weights would exceed 64 bits, or if the search ends before its result is proven.
         """
         if self.plain_tables.starts[-1] > MOST_FORMS:
             return None
@@ -150,7 +158,7 @@ class Space:
 
     @cached_property
     def _least_saving(self) -> int:
-        """The greatest common divisor of the operators' work per pixel. It divides the work of every way."""
+        """Returns the greatest common divisor of the operators' work per pixel. It divides all ways' work."""
         e, shared = self.elements, 0
         for work, height, width in zip(np.diff(e.work_before).tolist(), e.heights, e.widths, strict=True):
             shared = math.gcd(shared, 1 if work % (height * width) else work // (height * width))
@@ -158,16 +166,23 @@ class Space:
 
     @cached_property
     def once(self) -> int:
-        """Multiply-accumulates of the network layer by layer, without second passes (the work at F = 1)."""
+        """Returns the multiply-accumulates of the network layer by layer, that is, the work at F = 1.
+
+        Second passes are not counted.
+        """
         return total_macs(self.elements.graph)
 
     def most_extra(self, max_f: float) -> int:
-        """How many multiply-accumulates a way within this F may do beyond those of the elements run once."""
+        """Returns the limit for a way's extra work: multiply-accumulates beyond those of its elements.
+
+        Each element counts once, as if it made no row twice. `max_f`: the limit for all work of the way, as a
+        multiple of the network's own.
+        """
         return int(self.once * (max_f - 1.0)) + self.once - self.tables.before[-1]
 
     @remembered
     def ways(self, max_f: float, most_labels: int = MOST_LABELS) -> Ways:
-        """Returns the undominated ways with at most this F that a search with `most_labels` labels finds."""
+        """Returns the Pareto front of the ways within `max_f` that a search of `most_labels` labels finds."""
         extra = self.most_extra(max_f)
         search = Search(self.tables, extra, most_labels)
         falling = self.plainly(search, INFINITE)
@@ -176,10 +191,12 @@ class Space:
         return Ways(ways, gap)
 
     def plainly(self, search: Search, most_bytes: int) -> Iterator[Way]:
-        """Yields the ways of a falling search. One without bands takes the place of one that is no better.
+        """Yields the ways of a search with falling limits, without groups of bands where these do not pay.
 
-        Copying rows costs more than keeping them in a ring, which bytes and work do not tell. A way that
-        swaps gives place to one that copies: its windows last.
+        Copying rows costs more than keeping them in a ring, which bytes and work do not show. So a way with
+        groups of bands is replaced by a way without them that has the same bytes and work. In the same way, a
+        way that swaps rows is replaced by one that copies them: swapping keeps windows in memory for longer.
+        `most_bytes`: the first limit.
         """
 
         def others(tables: Tables) -> _Ways:
@@ -194,13 +211,16 @@ class Space:
 
 
 class _Ways:
-    """The ways of another falling search, as far as they were asked for."""
+    """The ways of another search with falling limits. It searches only as far as ways are asked for."""
 
     def __init__(self, ways: Iterator[Way]) -> None:
         self._ways, self._at, self._ended = ways, Way(INFINITE, 0, ()), False
 
     def like(self, way: Way) -> Way | None:
-        """The way with as many bytes and as much weight. The ways that are asked for have fewer bytes."""
+        """Returns the way with the same bytes and weight as `way`; None if there is no such way.
+
+        Each call must ask for fewer bytes than the call before it.
+        """
         while not self._ended and self._at.bytes > way.bytes:
             following = next(self._ways, None)
             self._at, self._ended = following or self._at, following is None
@@ -209,7 +229,10 @@ class _Ways:
 
 
 def space_of(graph: Graph, target: Target, settings: Settings, session: Session) -> Space:
-    """The search space of a graph. Raises UsageError if its input image cannot be streamed."""
+    """Returns the search space of a graph.
+
+    Raises UsageError if the settings stream the input image, but this network's image cannot be streamed.
+    """
     kernels = catalogue.select_all(target, graph)
     if settings.image == Image.STREAM:
         refuse_unstreamable(graph, kernels)
@@ -225,7 +248,10 @@ def space_of(graph: Graph, target: Target, settings: Settings, session: Session)
 
 
 def refuse_unstreamable(graph: Graph, kernels: Sequence[KernelVariant | None]) -> None:
-    """Raises UsageError unless all readers of an input image can read it row by row."""
+    """Raises UsageError unless all readers of an input image can read it row by row.
+
+    `kernels`: one per operator, None for aliases.
+    """
     image = delivered_image(graph)
     found = objection(graph, image)
     for position in image.readers if found is None else ():

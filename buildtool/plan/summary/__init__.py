@@ -1,1 +1,1 @@
-"""Summaries of a plan: totals, what binds, whether it fits the board."""
+"""Summaries of a plan: its totals, the operator that needs the most memory, and whether it fits the board."""

@@ -1,4 +1,4 @@
-"""Whether a plan's arena fits the board; if not, the operator that needs most memory, and remedies."""
+"""Whether a plan's arena fits the board. If not, the operator that needs the most memory, and remedies."""
 
 from __future__ import annotations
 
@@ -16,12 +16,19 @@ from buildtool.target.types import Board, Target
 
 
 def available_bytes(board: Board, state: int = 0) -> int:
-    """Bytes available to the arena: its memories minus reserved bytes, stack and state in the same memory."""
+    """Returns the bytes available to the arena in all of its memories.
+
+    They are what the memories have besides reserved bytes, stack and state. `state`: bytes that the network
+    keeps between invokes.
+    """
     return sum(rooms(board, state))
 
 
 def rooms(board: Board, state: int = 0) -> tuple[int, ...]:
-    """Bytes available to the arena in each of its memories, if the network's state has `state` bytes."""
+    """Returns the bytes available to the arena in each of its memories.
+
+    `state`: bytes that the network keeps between invokes. Raises TargetError if the board has no such memory.
+    """
     try:
         return tuple(board.room(name, state) for name in board.holders)
     except KeyError:
@@ -29,7 +36,10 @@ def rooms(board: Board, state: int = 0) -> tuple[int, ...]:
 
 
 def check_state_fits(board: Board, state: int) -> None:
-    """Raises PlanError if a network's state does not fit into the memory of globals, whatever the arena."""
+    """Raises PlanError if the memory of globals is too small for a network's state, even without an arena.
+
+    `state`: its bytes.
+    """
     memory = board.memory(board.data)
     room = board.room(board.data)
     if state > room:
@@ -41,14 +51,14 @@ def check_state_fits(board: Board, state: int) -> None:
 
 
 def excess_bytes(board: Board, plan: Plan) -> int:
-    """The sum of the bytes by which a plan's arenas exceed their memories; 0 where each memory has room."""
+    """Returns the bytes by which a plan's arenas exceed their memories, summed over the memories."""
     return sum(
         max(0, size - room) for size, room in zip(plan.arenas, rooms(board, plan.state_bytes), strict=False)
     )
 
 
 def holds(board: Board, plan: Plan) -> bool:
-    """Whether each of the arena's memories has room for what the plan places in it."""
+    """Returns whether each of the arena's memories has room for what the plan places in it."""
     return not excess_bytes(board, plan)
 
 
@@ -77,7 +87,10 @@ def fit(plan: Plan, target: Target, graph: Graph, session: Session | None = None
 
 
 def _remedies(plan: Plan, target: Target, graph: Graph, excess: int) -> list[Hint]:
-    """Settings with which the plan fits, the cheapest for the user first."""
+    """Returns hints for settings with which the plan fits, the cheapest one for the user first.
+
+    `excess`: by how many bytes the arena is too large.
+    """
     board, hints = target.board, list[Hint]()
     better = _smaller_images(plan, target, graph)
     room = plan.arena_bytes - excess
@@ -92,7 +105,7 @@ def _remedies(plan: Plan, target: Target, graph: Graph, excess: int) -> list[Hin
 
 
 def _smaller_images(plan: Plan, target: Target, graph: Graph) -> list[tuple[int, str]]:
-    """Image modes in which the layerwise plan needs fewer bytes than `plan`: (bytes, mode), ascending."""
+    """Returns (bytes, image mode) of layerwise plans with fewer bytes than `plan`, ascending."""
     options = []
     for image in IMAGES if plan.image != Image.STREAM else ():
         other = plan_layerwise(without_second_passes(graph), target, in_place=InPlace.ROWS, image=image)

@@ -1,4 +1,4 @@
-"""The buffers in the arena while a region runs, their use for the region, and its fullest step.
+"""The buffers in the arena while a region runs, what the region uses them for, and its fullest step.
 
 Bytes are aligned; bytes that two buffers share count once. Windows count while their group runs, and scratch
 while its operator runs; at other times other buffers may use their bytes.
@@ -26,27 +26,27 @@ Bytes = npt.NDArray[np.int64]
 
 
 class Use(enum.StrEnum):
-    """The use of a buffer for the region that runs."""
+    """What a region uses a buffer for while it runs."""
 
     INPUT = "input"  # read by it, whole, or the rows of a streamed image
     OUTPUT = "output"  # made by it, whole
     KEPT = "kept"  # neither: for a later region
     RINGS = "rings"  # rows between its groups, and those that groups of bands keep
     WINDOWS = "windows"  # columns, or rows of a strip, between the operators of a group
-    ACCUMULATORS = "accumulators"
-    SCRATCH = "scratch"
-    WEIGHTS = "weights"
+    ACCUMULATORS = "accumulators"  # sums of its global poolings
+    SCRATCH = "scratch"  # what its kernels need while they run
+    WEIGHTS = "weights"  # loaded constants
 
 
 class LiveBuffer(NamedTuple):
-    """A buffer while a region runs: its position in Plan.buffers and its use for the region."""
+    """A buffer while a region runs: its position in Plan.buffers, and what the region uses it for."""
 
     buffer: int
     use: Use
 
 
 class Moment(NamedTuple):
-    """A step of a plan, and the aligned bytes live in it."""
+    """A step of a plan: its number, the step, and the aligned bytes that are live in it."""
 
     number: int
     step: Step
@@ -62,7 +62,7 @@ _SIMPLE = {
 
 
 class ArenaUse:
-    """Finds how each region uses the buffers of a plan."""
+    """Finds what each region of a plan uses the plan's buffers for."""
 
     def __init__(self, plan: Plan, graph: Graph) -> None:
         self.plan, self.graph = plan, graph
@@ -77,7 +77,10 @@ class ArenaUse:
         self.alive: list[int] = []
 
     def buffers(self, region: Region, first: int, last: int) -> list[LiveBuffer]:
-        """The buffers live in steps [first, last]. Callers have to go through the regions in order."""
+        """Returns the buffers that are live in steps `first` to `last`, those of a region.
+
+        Callers have to go through the regions in order.
+        """
         buffers = self.plan.buffers
         while self.coming < len(self.order) and buffers[self.order[self.coming]].first <= last:
             self.alive.append(self.order[self.coming])
@@ -111,7 +114,8 @@ class ArenaUse:
     ) -> tuple[Moment, list[LiveBuffer], dict[int, int]]:
         """Returns a region's first step with the most live bytes, its live buffers, and bytes by operator.
 
-        The last result maps each operator to the most live bytes of its steps.
+        The last result is operator -> the most live bytes of its steps. `live`: the region's buffers, from
+        `buffers`. `first`: the number of the region's first step.
         """
         sizes, ops = self.by_step(region, live, first, steps), steps[:, 0] - SOURCE  # from 0
         best, most = int(sizes.argmax()), np.full(int(ops.max()) + 1, -1, np.int64)
@@ -122,7 +126,10 @@ class ArenaUse:
         return moment, live_now + self.in_turn(region, live, moment.step.op), alive
 
     def by_step(self, region: Region, live: Sequence[LiveBuffer], first: int, steps: Steps) -> Bytes:
-        """Aligned live bytes in each step of a region, whose first step has the number `first`."""
+        """Returns the aligned live bytes in each step of a region.
+
+        `live`: the region's buffers, from `buffers`. `first`: the number of the region's first step.
+        """
         lasting = self._list_lasting(live)
         turns = {p: self.in_turn(region, live, p) for p in (SOURCE, *region.ops)}
         ends = {self.plan.buffers[h.buffer].last + 1 for h in lasting}
@@ -138,17 +145,20 @@ class ArenaUse:
         return sizes
 
     def _live_in_step(self, lasting: Sequence[LiveBuffer], number: int) -> list[LiveBuffer]:
-        """The buffers that are live in a step."""
+        """Returns those of the buffers that are live in step `number`."""
         buffers = self.plan.buffers
         return [h for h in lasting if buffers[h.buffer].first <= number <= buffers[h.buffer].last]
 
     def _list_lasting(self, live: Sequence[LiveBuffer]) -> list[LiveBuffer]:
-        """The buffers that keep their bytes as long as they live, whichever operator runs."""
+        """Returns the buffers that keep their bytes as long as they live, whichever operator runs."""
         turning = (Use.WINDOWS, Use.SCRATCH)
         return [h for h in live if h.use not in turning and h.buffer not in self.by_turns]
 
     def in_turn(self, region: Region, live: Sequence[LiveBuffer], position: int) -> list[LiveBuffer]:
-        """Windows, scratch and constants that are in use while one of a region's operators runs."""
+        """Returns the windows, scratch and constants that are in use while one of a region's operators runs.
+
+        `live`: the region's buffers, from `buffers`. `position`: the operator's.
+        """
         group = next((g for g in region.groups if position in g.ops), None)
         if group is None:
             return []
@@ -166,7 +176,7 @@ class ArenaUse:
         return found
 
     def _window_lives(self, group: Group, buffer: Buffer, position: int) -> bool:
-        """Whether a window is live while the operator at `position` runs.
+        """Returns whether a window is live while the operator at `position` runs.
 
         In a strip a window lives from its maker to its last reader, in other groups as long as the group
         runs.
@@ -181,7 +191,7 @@ class ArenaUse:
         return maker <= position <= max(readers, default=maker)
 
     def covered_bytes(self, live: Iterable[LiveBuffer]) -> int:
-        """Aligned bytes of the arena that these buffers use."""
+        """Returns the aligned bytes of the arena that these buffers use. Bytes that they share count once."""
         total = reached = 0
         for start, end in sorted(map(self._span, live)):
             total += max(0, end - max(start, reached))
@@ -193,7 +203,7 @@ class ArenaUse:
         return buffer.offset, buffer.offset + round_up(buffer.size, self.plan.alignment)
 
     def parts(self, live: Sequence[LiveBuffer]) -> tuple[tuple[Use, int], ...]:
-        """The bytes of the buffers by use. Bytes that several windows of a strip share count once."""
+        """Returns (use, bytes) of the buffers. Bytes that several windows of a strip share count once."""
         sizes = []
         for use in Use:
             own = [h for h in live if h.use is use]

@@ -1,4 +1,4 @@
-"""A plan step by step: the cost of each call, the live bytes meanwhile, and each buffer's place and life.
+"""A plan step by step: the cost of each call, the live bytes in each step, and each buffer's place and life.
 
 The cost model computes costs for kinds of calls; here they are divided over the steps. All listed costs add
 up to the plan's cost, to the last sixteenth (see `target.costs`).
@@ -28,10 +28,10 @@ Ints = npt.NDArray[np.int64]
 
 
 class Held(NamedTuple):
-    """A buffer of the arena by its position in Plan.buffers, and the names of the tensors in it.
+    """A buffer of the arena, with its position in Plan.buffers and the names of the tensors in it.
 
-    `operator`: the operator that writes it or uses it; -1 for the network's inputs, and for scratch of a
-    whole region.
+    `operator`: the operator that writes the buffer or uses it; -1 for the network's inputs, and for scratch
+    of a whole region.
     """
 
     position: int
@@ -41,9 +41,9 @@ class Held(NamedTuple):
 
 
 class Brought(NamedTuple):
-    """Constants that are loaded into the arena when a step begins, and the cost of that.
+    """Constants that are loaded into the arena when a step begins, and the cost of the load.
 
-    Where they are loaded part by part, the cost includes the extra cost of the calls that read them.
+    If the constants are loaded in slices, the cost includes the extra cost of the calls that read them.
     """
 
     step: int
@@ -52,7 +52,7 @@ class Brought(NamedTuple):
 
 
 class Moved(NamedTuple):
-    """A tensor of this many bytes that is copied within the arena before a step begins."""
+    """A tensor of `size` bytes that is copied within the arena before a step begins, and the copy's cost."""
 
     step: int
     move: Move
@@ -64,9 +64,14 @@ class Moved(NamedTuple):
 class PlanSteps:
     """A plan step by step; arrays have one entry per step.
 
-    `steps`: operator (-1: a row of the input image is delivered), first and end row, first and end column.
-    `region`: the region that runs. `cost`: the cost of the call, in the target's unit. `live`: aligned bytes
-    of the arena in use; shared bytes count once. `starts`: each region's first step, then the count of steps.
+    steps: operator (-1: a row of the input image is delivered), first and end row, first and end column.
+    region: the region that runs.
+    cost: the cost of the call, in the target's unit.
+    live: aligned bytes of the arena in use; shared bytes count once.
+    starts: the number of each region's first step, then the number of all steps.
+    held: the buffers.
+    loads: the constants that are loaded.
+    moves: the tensors that are copied.
     """
 
     steps: Steps
@@ -80,7 +85,7 @@ class PlanSteps:
 
     @property
     def total(self) -> float:
-        """The sum of all costs, which is the plan's cost."""
+        """Returns the sum of all costs, which is the plan's cost."""
         beside = sum(one.cost for one in self.loads) + sum(one.cost for one in self.moves)
         return float(self.cost.sum()) + beside
 
@@ -92,9 +97,10 @@ def plan_steps(
     costs: Costs,
     session: Session | None = None,
 ) -> PlanSteps:
-    """A placed plan step by step; `kernels`: one per operator, None for aliases; `costs`: the target's.
+    """Returns a placed plan step by step.
 
-    `session`: it may already have the plan's timeline.
+    `kernels`: one per operator, None for aliases. `costs`: the target's. `session`: may already have the
+    plan's timeline.
     """
     timeline = Timeline.of(graph, plan.regions, plan.image, session)
     model, use = CostModel(graph, kernels, costs), ArenaUse(plan, graph)
@@ -124,7 +130,7 @@ def plan_steps(
 
 
 def held_buffers(plan: Plan, graph: Graph) -> tuple[Held, ...]:
-    """A plan's buffers, in their order."""
+    """Returns a plan's buffers with the names of their tensors, in their order."""
     running = ((position, op) for position, op in enumerate(graph.ops) if op.kind is not OpKind.JOINED)
     makers = {t: position for position, op in running for t in op.outputs}
     buffers = []
@@ -136,7 +142,7 @@ def held_buffers(plan: Plan, graph: Graph) -> tuple[Held, ...]:
 
 
 def _costs(model: CostModel, run: Run, steps: Steps, image: str) -> Floats:
-    """The cost of each step of a region."""
+    """Returns the cost of each step of a region."""
     costs, graph = np.zeros(len(steps)), model.graph
     calls = region_calls(graph, run.region, image).operators
     for op in np.unique(steps[:, 0]).tolist():
@@ -151,7 +157,11 @@ def _costs(model: CostModel, run: Run, steps: Steps, image: str) -> Floats:
 
 
 def _calls(model: CostModel, op: int, steps: Steps, streamed: bool, rings: Rings) -> Floats:
-    """The cost of each of an operator's calls. Many calls have equal ranges of rows or of columns."""
+    """Returns the cost of each of an operator's calls.
+
+    `streamed`: whether its region is streamed. `rings`: how many columns of its input and output are kept in
+    windows. Many calls have equal ranges of rows or of columns, so equal costs are computed once.
+    """
     kernel = model.kernels[op]
     if kernel is None:
         return np.zeros(len(steps))

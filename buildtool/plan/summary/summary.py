@@ -21,9 +21,12 @@ from buildtool.target.types import Costs, KernelVariant
 
 @dataclass(frozen=True)
 class Work:
-    """The work of some operators in all their steps: multiply-accumulates, kernel calls, the target's cost.
+    """The work of some operators in all their steps.
 
-    `once`: their multiply-accumulates where every pixel is computed only once.
+    macs: executed multiply-accumulates.
+    once: their multiply-accumulates if every pixel is computed only once.
+    calls: kernel calls.
+    cost: in the target's unit.
     """
 
     macs: int
@@ -33,19 +36,26 @@ class Work:
 
     @property
     def f(self) -> float:
-        """The ratio of executed multiply-accumulates to those where every pixel is computed once."""
+        """Returns the executed multiply-accumulates divided by those where every pixel is computed once."""
         return self.macs / self.once if self.once else 1.0
 
 
 @dataclass(frozen=True)
 class RegionSummary:
-    """One region: its steps [first, last], its fullest step, the live bytes there, and its work.
+    """One region of a plan: its live bytes and its work.
 
-    `parts`: (use, bytes) at the fullest step; their sum is the step's bytes plus `shared`, the bytes of
-    overlaps. `buffers`: the buffers that are live in any of its steps. `delivered`: rows of a streamed image
-    that it waits for; each is a call in its `work`. `operators`: for each its position, the most live bytes
-    of its steps, and its own work. `moved`: bytes of tensors that are copied within the arena before the
-    region begins; `work` includes their cost.
+    first, last: its first and its last step.
+    fullest: its first step with the most live bytes.
+    parts: (use, bytes) at the fullest step; their sum is the step's bytes plus `shared`.
+    shared: the bytes that overlapping buffers share at the fullest step.
+    buffers: those that are live in any of its steps.
+    at_fullest: those that are live in the fullest step.
+    work: of all its operators, with delivered rows and moved tensors.
+    groups: the work of each group.
+    delivered: rows of a streamed image that it waits for; each is a call in its `work`.
+    operators: for each operator its position, the most live bytes of its steps, and its own work.
+    moved: bytes of tensors that are copied within the arena before the region begins; `work` includes their
+        cost.
     """
 
     first: int
@@ -66,8 +76,10 @@ class RegionSummary:
 class Summary:
     """A plan, region by region.
 
-    `live`: the most live bytes of any step, which is in region `fullest`; the rest of the arena is gaps
-    between buffers. `without_weights`: the most live bytes if buffers of constants do not count.
+    regions: their summaries.
+    fullest: the position of the region with the most live bytes; -1 if there are no regions.
+    live: the most live bytes of any step. The rest of the arena is gaps between buffers.
+    without_weights: the most live bytes if buffers of constants do not count.
     """
 
     regions: tuple[RegionSummary, ...]
@@ -77,7 +89,7 @@ class Summary:
 
     @property
     def peak(self) -> Moment | None:
-        """The first step with the most live bytes, as `peak` returns it."""
+        """Returns the first step with the most live bytes; None if there are no steps."""
         return self.regions[self.fullest].fullest if self.fullest >= 0 else None
 
 
@@ -88,9 +100,10 @@ def summarize(
     costs: Costs,
     session: Session | None = None,
 ) -> Summary:
-    """The summary of a placed plan; `kernels`: one per operator, None for aliases; `costs`: the target's.
+    """Returns the summary of a placed plan.
 
-    `session`: it may already have the plan's timeline.
+    `kernels`: one per operator, None for aliases. `costs`: the target's. `session`: may already have the
+    plan's timeline.
     """
     timeline = Timeline.of(graph, plan.regions, plan.image, session)
     at = ArenaUse(plan, graph)
@@ -113,14 +126,18 @@ def estimate_cost(
     costs: Costs,
     session: Session | None = None,
 ) -> float:
-    """The plan's cost, from what it does; the arguments are those of `summarize`."""
+    """Returns the plan's cost, computed from its steps; the arguments are those of `summarize`."""
     timeline = Timeline.of(graph, plan.regions, plan.image, session)
     return sum(work.total.cost for work in _list_work(plan, timeline, CostModel(graph, kernels, costs)))
 
 
 class _RegionWork(NamedTuple):
-    """What a region does: each operator's work, the delivered rows of a streamed image, the bytes of tensors
-    that are moved before it, and the sum of the work.
+    """What a region does.
+
+    operators: the work of each operator.
+    delivered: rows of a streamed image that it waits for.
+    moved: bytes of tensors that are moved before it.
+    total: the sum of the work.
     """
 
     operators: Mapping[int, Work]
@@ -152,7 +169,10 @@ def _list_work(plan: Plan, timeline: Timeline, model: CostModel) -> Iterator[_Re
 
 
 def _region(plan: Plan, run: Run, first: int, at: ArenaUse, work: _RegionWork) -> tuple[RegionSummary, int]:
-    """The summary of one region, and its most live bytes without buffers of constants."""
+    """Returns the summary of one region, and its most live bytes without buffers of constants.
+
+    `first`: the number of its first step. `at`: has gone through the regions before this one.
+    """
     region, last, own = run.region, first + run.count - 1, work.operators
     buffers = at.buffers(region, first, last)
     fullest, live, alive = at.fullest(region, buffers, first, run.steps)
@@ -177,7 +197,7 @@ def _region(plan: Plan, run: Run, first: int, at: ArenaUse, work: _RegionWork) -
 
 
 def peak(plan: Plan, graph: Graph, *, weights: bool = True, session: Session | None = None) -> Moment | None:
-    """The first step with the most live bytes; None for a plan without steps.
+    """Returns the first step with the most live bytes; None for a plan without steps.
 
     `weights`: whether buffers of constants count.
     """
@@ -192,7 +212,7 @@ def peak(plan: Plan, graph: Graph, *, weights: bool = True, session: Session | N
 
 
 def _together(works: Iterable[Work], more_calls: int = 0, more_cost: float = 0.0) -> Work:
-    """The sum of the work of some operators, and of further calls and costs."""
+    """Returns the sum of the work of some operators, and of further calls and costs."""
     every = list(works)
     return Work(
         sum(work.macs for work in every),
@@ -204,11 +224,14 @@ def _together(works: Iterable[Work], more_calls: int = 0, more_cost: float = 0.0
 
 @dataclass(frozen=True)
 class Binding:
-    """The fullest step. Of several it is the first one.
+    """The step with the most live bytes (the first one, if there are several), and its operator.
 
-    `op`: the position of its operator, or -1 if it has none. `place`: the operator's number and kind.
-    `layer`: its `layer_name`. `live_bytes`: aligned; shared bytes count once. In a streamed region windows
-    and scratch count only while they are in use.
+    op: the operator's position; -1 if the step has no operator.
+    place: the operator's number and kind.
+    layer: its `layer_name`.
+    step: the step's number.
+    live_bytes: aligned; shared bytes count once. In a streamed region windows and scratch count only while
+        they are in use.
     """
 
     op: int
@@ -219,16 +242,16 @@ class Binding:
 
     @property
     def operator(self) -> str:
-        """The operator in error messages, such as "#12 CONV_2D (block3/expand)"; else the step."""
+        """Returns the operator for error messages, such as "#12 CONV_2D (block3/expand)"; else the step."""
         return f"{self.place} ({self.layer})" if self.place else f"step {self.step}"
 
 
 def binding(
     plan: Plan, graph: Graph, session: Session | None = None, moment: Moment | None = None
 ) -> Binding:
-    """The fullest step of `plan`. `session`: it may already have the plan's timeline.
+    """Returns the step of a plan with the most live bytes, and its operator.
 
-    `moment`: the fullest step of a streamed plan, if it is known.
+    `session`: it may already have the plan's timeline. `moment`: this step, if the caller knows it.
     """
     if any(region.is_streamed for region in plan.regions):
         moment = moment or peak(plan, graph, session=session)

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 def to_json(plan: Plan, graph: Graph, session: Session | None = None, peak: Moment | None = None) -> PlanView:
     """Returns the plan as a plain dictionary, ready for JSON.
 
-    `session`: it may already have the plan's timeline. `peak`: the plan's fullest step, if it is known.
+    `session`: it may already have the plan's timeline. `peak`: the step with the most live bytes, if the
+    caller knows it.
     """
     at = binding(plan, graph, session, peak)
     return {
@@ -59,7 +60,7 @@ def to_json(plan: Plan, graph: Graph, session: Session | None = None, peak: Mome
         "states": [_buffer(buffer, graph) for buffer in plan.states],
         "second_passes": [_view_of_second_pass(one, graph) for one in repetitions(graph)],
         "views": [
-            _channels(position, t, graph)  # of what is cut, or of the parts that are joined
+            _channels(position, t, graph)  # t: the slice's output, or the parts of the concatenation
             for position in views(graph)
             for op in [graph.ops[position]]
             for t in (op.outputs if op.kind is OpKind.VIEW else op.inputs)

@@ -1,8 +1,8 @@
-"""Device trees of Zephyr and Linux, as far as they describe cores, memories and clocks.
+"""Reads device trees of Zephyr and Linux, as far as they describe cores, memories, clocks and serial ports.
 
 It reads nodes, labels, properties, references (&label), /delete-node/ and #include of files that lie beside
-the file or below a folder above it; other lines of the preprocessor are skipped, and of its macros only sizes
-and frequencies (DT_SIZE_K and similar) are known. Addresses have one cell; `ranges` are not applied.
+the file or below a folder above it. Other lines of the preprocessor are skipped; of its macros only sizes and
+frequencies (DT_SIZE_K and similar) are known. Addresses have one cell; `ranges` are not applied.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ Find = Callable[[str], bytes | None]
 
 @dataclass
 class Node:
-    """A node: its properties as text, and its children by name."""
+    """A node of a device tree: its properties as text, its children by name, its labels, and the node `above`
+    it.
+    """
 
     name: str
     properties: dict[str, str] = field(default_factory=dict)
@@ -41,18 +43,22 @@ class Node:
     above: Node | None = None
 
     def cells(self, name: str) -> list[int | None]:
-        """Returns the numbers of the property's first list; None for each that is not known."""
+        """Returns the numbers in the first <...> list of the property `name`; None for each number that is
+        not known.
+        """
         lists = re.findall(r"<([^>]*)>", self.properties.get(name, ""))
         text = _MACRO.sub(lambda m: str(int(m[2]) * _UNIT[m[1]]), lists[0] if lists else "")
         return [evaluate(cell) for cell in _CELL.findall(text)]
 
     def says(self, name: str, text: str) -> bool:
-        """Whether a property contains the text."""
+        """Whether the property `name` contains `text`."""
         return text in self.properties.get(name, "")
 
     def below(self, *, disabled: bool = False) -> Iterator[Node]:
-        """Yields the node and all nodes below it, disabled ones only on demand."""
-        waiting = [self]  # &label adds levels to those that are nested
+        """Yields the node and all nodes below it. Disabled nodes and those below them are left out, unless
+        `disabled`.
+        """
+        waiting = [self]  # not recursive: &label may nest nodes more deeply than the text does
         while waiting:
             node = waiting.pop()
             if disabled or not node.says("status", '"disabled"'):
@@ -73,14 +79,16 @@ def _tokens(text: str, find: Find, files: list[str]) -> Iterator[str]:
 
 
 class _Tree:
-    """The nodes of a device tree, and those with labels."""
+    """The nodes of a device tree: its root, and the nodes with labels."""
 
     def __init__(self) -> None:
         self.root = Node("/")
         self.labels: dict[str, Node] = {}
 
     def read(self, tokens: list[str]) -> None:
-        """Merges the nodes of a file. Raises UsageError where it is no device tree."""
+        """Adds the nodes in the tokens of a file. Raises UsageError if a node has no end, or nodes are nested
+        too deeply.
+        """
         at = 0
         while at < len(tokens):
             token = tokens[at]
@@ -102,7 +110,9 @@ class _Tree:
             del node.above.children[node.name]
 
     def _body(self, node: Node, tokens: list[str], at: int, depth: int) -> int:
-        """Reads from behind the { of a node; returns the index behind its }."""
+        """Reads the body of `node`, whose first token is at the index `at`. Returns the index after its
+        closing brace.
+        """
         if depth > MOST_DEPTH:
             raise UsageError(f"the device tree is nested more than {MOST_DEPTH} levels deep")
         words: list[str] = []
@@ -146,9 +156,10 @@ class _Tree:
 
 
 def read_device_tree(text: str, find: Find) -> ChipFacts:
-    """Reads a .dts or .dtsi file; `find` returns the content of an included file, or None.
+    """Returns the facts in the text of a .dts or .dtsi file. `find` returns the content of an included file,
+    or None.
 
-    Raises UsageError if it is no device tree, or has no memory with known numbers.
+    Raises UsageError if the text is not a device tree.
     """
     missing: list[str] = []
 
@@ -184,7 +195,7 @@ def read_device_tree(text: str, find: Find) -> ChipFacts:
 
 
 def _regions(root: Node) -> tuple[list[Region], dict[str, str]]:
-    """Returns the memories, and their names by the labels of their nodes."""
+    """Returns the memories, and a table from the labels of their nodes to the memories' names."""
     regions: list[Region] = []
     names: dict[str, str] = {}
     for node in root.below():
@@ -208,7 +219,7 @@ def _regions(root: Node) -> tuple[list[Region], dict[str, str]]:
 
 
 def _core(root: Node) -> tuple[str, str]:
-    """Returns the core's name and its floating-point unit."""
+    """Returns the name of the core, and that of its floating-point unit; "" for what is not known."""
     for node in root.below():
         if match := re.search(r'"arm,cortex-m([0-9]+)(\+|plus)?(f?)"', node.properties.get("compatible", "")):
             return f"cortex-m{match[1]}{'plus' if match[2] else ''}", ""
@@ -218,13 +229,15 @@ def _core(root: Node) -> tuple[str, str]:
 
 
 def _chip(root: Node) -> str:
-    """Returns the board's name of the root's `compatible`; "" if there is none."""
+    """Returns the name, without the vendor, in the root's property `compatible`; "" if there is none."""
     match = re.search(r'"[^",]*,([A-Za-z0-9_.-]+)"', root.properties.get("compatible", ""))
     return match[1] if match else ""
 
 
 def _clock(tree: _Tree) -> int:
-    """Returns the frequency of the core's clock: that of a cpu, or that of `rcc`."""
+    """Returns the frequency of the core's clock, in Hz: that of a cpu node, or of the node `rcc`; 0 if it is
+    not known.
+    """
     cpus = tree.root.children.get("cpus", Node(""))
     for node in (*cpus.below(), *filter(None, [tree.labels.get("rcc")])):
         if hz := next(iter(node.cells("clock-frequency")), None):

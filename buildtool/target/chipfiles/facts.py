@@ -1,4 +1,4 @@
-"""What files about a chip say: its core, its memories, its clock, its serial ports."""
+"""The facts that files about a chip give: its core, its memories, its clock, its serial ports."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _OPERATORS: Mapping[type, Callable[[int, int], int]] = {
 
 @dataclass(frozen=True)
 class Region:
-    """A memory as a file describes it. `erase` is the bytes of an erase block (0: not known)."""
+    """A memory as a file describes it. `erase` is the size of an erase block in bytes (0: not known)."""
 
     name: str
     kind: MemoryKind
@@ -35,17 +35,19 @@ class Region:
     erase: int = 0
 
     def overlaps(self, other: Region) -> bool:
-        """Whether both have an address."""
+        """Whether some address is in both memories."""
         return self.base < other.base + other.size and other.base < self.base + self.size
 
 
 @dataclass(frozen=True)
 class ChipFacts:
-    """What is known of a chip. Unknown text is "", an unknown number 0.
+    """What is known about a chip. Unknown text is "", an unknown number 0.
 
-    `core` is the name of a core file such as "cortex-m4", or the core's own name where buildtool has none.
-    `fpu`: "none", "single" or "double". `code` and `arena` are names of `regions`. `uarts` has names and
-    addresses. `remarks` are sentences about what the file has and buildtool does not use.
+    `core`: the name of one of buildtool's cores, such as "cortex-m4", or another core's own name.
+    `fpu`: "none", "single" or "double".
+    `code`, `arena`: the names of the `regions` for them.
+    `uarts`: the names and addresses of serial ports.
+    `remarks`: sentences about what a file has and buildtool does not use.
     """
 
     chip: str = ""
@@ -59,7 +61,7 @@ class ChipFacts:
     remarks: tuple[str, ...] = ()
 
     def or_else(self, other: ChipFacts) -> ChipFacts:
-        """Returns these facts, with those of `other` where nothing is known here."""
+        """Returns these facts; what is not known here is taken from `other`."""
         own = {field.name: getattr(self, field.name) or getattr(other, field.name) for field in fields(self)}
         if self.regions:  # the names of memories are those of the same file
             own |= {"code": self.code, "arena": self.arena}
@@ -70,7 +72,9 @@ class ChipFacts:
 def add_region(
     regions: list[Region], name: str, kind: MemoryKind, base: int, size: int, erase: int = 0
 ) -> None:
-    """Appends a memory, unless it is too small, no 32-bit address range, or the same as an earlier one."""
+    """Appends a memory to `regions`, unless it is too small, is not a 32-bit address range, or overlaps an
+    earlier one.
+    """
     word = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_") or "memory"
     word = f"memory_{word}" if word[0].isdigit() else word
     region = Region(word, kind, base, size, erase)
@@ -80,12 +84,14 @@ def add_region(
 
 
 def unused_name(word: str, names: Container[str]) -> str:
-    """Returns the word, with a number behind it if `names` has it."""
+    """Returns the word, with a number appended if `names` already has it."""
     return next(name for n in count(1) if (name := word if n == 1 else f"{word}{n}") not in names)
 
 
 def evaluate(text: str, names: Mapping[str, int] | None = None) -> int | None:
-    """Returns the value of an expression of whole numbers (1024K, 0x400 * 2) and `names`; None for others."""
+    """Returns the value of an expression of whole numbers (1024K, 0x400 * 2) and `names`; None for any other
+    text, and for a value that is not a 32-bit number.
+    """
 
     def scaled(match: re.Match[str]) -> str:
         digits = match[1] if match[1][:2].lower() == "0x" else match[1].lstrip("0") or "0"

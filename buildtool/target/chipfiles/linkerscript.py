@@ -1,4 +1,4 @@
-"""The MEMORY command of a GNU linker script."""
+"""Reads the MEMORY command of a GNU linker script."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from buildtool.target.hardware import MemoryKind
 
 _MOST_TEXT = 1 << 14  # characters of a MEMORY command
 _COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)|^[ \t]*#.*?$", re.DOTALL | re.MULTILINE)
-_BLANKS = re.compile(r"\s+")  # as single ones: other patterns try each of them
+_BLANKS = re.compile(r"\s+")  # replaced by single ones: the other patterns would try each blank
 _BLOCK = re.compile(rf"\bMEMORY\s*\{{([^{{}}]{{0,{_MOST_TEXT}}})\}}")
 _REGION = re.compile(
     r"(?<![\w.])([A-Za-z_.][\w.]*)\s*(?:\(([^)]*)\))?\s*:\s*(?:ORIGIN|org|o)\s*=\s*(.*?)\s*,\s*(?:LENGTH|len|l)\s*=\s*(.*?)"
@@ -22,9 +22,9 @@ _OF = re.compile(r"\b(ORIGIN|LENGTH)\s*\(\s*([\w.]+)\s*\)", re.IGNORECASE)
 
 
 def read_linker_script(text: str) -> ChipFacts:
-    """Reads the memories of a linker script. Raises UsageError if there are none with plain numbers.
+    """Returns the memories of a linker script. Raises UsageError if none has plain numbers.
 
-    The first ROM, and the first memory of other kinds whose name says flash or ROM, hold code.
+    A memory counts as ROM if its name says flash or ROM, or if its attributes do not allow writing.
     """
     plain = _BLANKS.sub(lambda blanks: "\n" if "\n" in blanks[0] else " ", _COMMENT.sub("", text))
     blocks = _BLOCK.findall(plain)

@@ -1,4 +1,4 @@
-"""Writes a board file to start from, from what is known of a chip."""
+"""Writes a board file to start from, with what is known about a chip."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ GUIDE = "docs/guides/new-boards.md"
 
 
 def new_board(facts: ChipFacts, sources: Sequence[str], core: str = "") -> str:
-    """Returns the text of a board file. `sources`: names of the files that were read; `core`: a core's name.
+    """Returns the text of a board file for a chip.
 
-    Raises UsageError if no memory can hold code, or arenas, or if the core is not known.
+    `sources` are the names of the files that were read. `core` is the name of a core ("": that of the facts).
+    Raises UsageError if no memory can hold code or the arena, or if the core is not known.
     """
     base = _core_file(core or facts.core)
     rom, ram = facts.code or _first_rom(facts), facts.arena or _internal_ram(facts)
@@ -72,13 +73,17 @@ def _core_file(core: str) -> str:
 
 
 def _first_rom(facts: ChipFacts) -> str:
-    """Returns the name of the first memory that is called flash or similar, or else of the first ROM."""
+    """Returns the name of the first ROM that is called flash or similar; if there is none, of the first
+    ROM.
+    """
     roms = [region.name for region in facts.regions if region.kind is MemoryKind.ROM]
     return next((name for name in roms if re.search(r"flash|rom|mram|xip", name)), roms[0] if roms else "")
 
 
 def _internal_ram(facts: ChipFacts) -> str:
-    """Returns the name of the largest RAM below external memories' addresses, or else of the largest."""
+    """Returns the name of the largest RAM at an address of internal memory; if there is none, of the largest
+    RAM.
+    """
     internal = [region for region in facts.regions if region.base < _EXTERNAL]
     return largest(internal, MemoryKind.RAM) or largest(facts.regions, MemoryKind.RAM)
 
@@ -141,7 +146,9 @@ def _lines(facts: ChipFacts, sources: Sequence[str], core: str, rom: str, ram: s
 
 
 def _core_lines(core: str, fpu: str) -> Iterator[str]:
-    """Yields [core], where the chip's floating-point unit is not that of the core's file."""
+    """Yields the lines of the table [core]; none if the chip's floating-point unit is that of the core's own
+    file.
+    """
     select = _SOFT.get(core)
     if select and fpu == "none":
         yield from (
@@ -155,7 +162,9 @@ def _core_lines(core: str, fpu: str) -> Iterator[str]:
 
 
 def _machine(core: str) -> Board | None:
-    """Returns the emulated board with this core and memories of its own; None if there is none."""
+    """Returns an emulated board with this core, whose memories are those of the emulated machine; None if
+    there is none.
+    """
     for name in registry.board_names():
         board = registry.load_board(name)
         is_own = board.emulator is not None and not board.emulator.bases and board.probe is None
@@ -165,9 +174,11 @@ def _machine(core: str) -> Board | None:
 
 
 def _in_machine(regions: Sequence[Region], core: str, rom: str) -> str:
-    """Returns [emulator] with the places of the memories in the emulated machine, or a remark.
+    """Returns the table [emulator], which places the memories in the emulated machine; a remark if there is
+    no such machine.
 
-    Code lies where the machine starts. Memories for which it has no room lie behind all that it has.
+    Code lies where the machine starts. Memories for which the machine has no room get addresses after its
+    last one.
     """
     board = _machine(core)
     if board is None or board.emulator is None:
@@ -198,5 +209,5 @@ def _in_machine(regions: Sequence[Region], core: str, rom: str) -> str:
 
 
 def board_name(facts: ChipFacts, sources: Sequence[Path]) -> str:
-    """Returns a name for the board's file: the chip's, or that of the first file that was read."""
+    """Returns a name for the board: that of the chip, or that of the first file that was read."""
     return re.sub(r"[^a-z0-9]+", "-", (facts.chip or sources[0].stem).lower()).strip("-")[:60] or "board"

@@ -22,7 +22,11 @@ _LEVELS = 8  # folders above a device tree that are searched for the files that 
 
 
 def read_facts(path: Path, chip: str) -> ChipFacts:
-    """Reads a file about a chip by the ending of its name; `chip`: one of a pack's. Raises UsageError."""
+    """Returns the facts in a file about a chip; the ending of its name gives its format.
+
+    `chip` names one of the chips in a CMSIS-Pack ("": the only one). Raises UsageError if the file cannot be
+    read, or has none of the known formats.
+    """
     ending = path.suffix.lower()
     if ending not in ENDINGS:
         hint = "known endings: " + ", ".join(ENDINGS) + "; a .pack is a zip archive with a .pdsc"
@@ -43,7 +47,9 @@ def read_facts(path: Path, chip: str) -> ChipFacts:
 
 
 def _beside(path: Path, name: str) -> bytes | None:
-    """Returns the included file `name` beside `path`, or below a folder above it; None if none has it."""
+    """Returns the content of the included file `name`: beside `path`, or in a folder above it or its folder
+    `include`. None if it does not exist.
+    """
     if name.startswith("/") or ".." in Path(name).parts:
         return None
     for folder in list(path.resolve().parents)[:_LEVELS]:
@@ -55,7 +61,9 @@ def _beside(path: Path, name: str) -> bytes | None:
 
 
 def given_memory(text: str, kind: MemoryKind) -> Region:
-    """Returns the memory of an option "ADDRESS:SIZE" such as 0x08000000:512K; raises UsageError."""
+    """Returns the memory that the text of an option describes: ADDRESS:SIZE, such as 0x08000000:512K. Raises
+    UsageError for another text.
+    """
     option = "ram" if kind is MemoryKind.RAM else "flash"
     base, _, size = text.partition(":")
     address, length = evaluate(base), parse_size(size)
@@ -65,7 +73,10 @@ def given_memory(text: str, kind: MemoryKind) -> Region:
 
 
 def merged_facts(sources: Sequence[Path], chip: str, memories: Sequence[Region]) -> ChipFacts:
-    """Returns what several files say, the first one first; `memories` replace those of the files by kind."""
+    """Returns the facts of several files; where they differ, the first file counts.
+
+    `memories` are given by the user. They replace the memories of the same kind in the files.
+    """
     facts = ChipFacts()
     for source in sources:
         read = read_facts(source, chip)

@@ -1,4 +1,4 @@
-"""XML of vendors: CMSIS-SVD files, and the description (.pdsc) of a CMSIS-Pack."""
+"""Reads XML files of vendors: CMSIS-SVD files, and the description (.pdsc) of a CMSIS-Pack."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ _FPU = {"0": "none", "NO_FPU": "none", "1": "", "FPU": "", "SP_FPU": "single", "
 
 
 def _parse(data: bytes, what: str) -> ElementTree.Element:
-    """Returns the root element. Raises UsageError for malformed XML and a DTD, whose entities could grow."""
+    """Returns the root element of an XML file. Raises UsageError if it is malformed, or has a DTD, whose
+    entities could grow without limit.
+    """
 
     def refuse(*_: object) -> None:
         text = f"the {what} has a document type (DTD), which is not read"
@@ -34,7 +36,9 @@ def _parse(data: bytes, what: str) -> ElementTree.Element:
 
 
 def _core(text: str) -> str:
-    """Returns the core's name for "CM4", "Cortex-M0+" and similar; another core's name as it is."""
+    """Returns buildtool's name for a core called "CM4", "Cortex-M0+" and similar; another core's name
+    unchanged.
+    """
     match = re.fullmatch(r"(?:CM|Cortex-?M)([0-9]+(?:PLUS|\+)?)[A-Z]*", text.strip(), re.IGNORECASE)
     return _CORES.get(match[1].upper(), f"cortex-m{match[1]}") if match else text.strip().lower()
 
@@ -44,7 +48,9 @@ def _number(text: str | None) -> int:
 
 
 def read_svd(data: bytes) -> ChipFacts:
-    """Reads a CMSIS-SVD: the chip's name, its core and floating-point unit, its serial ports; no memories."""
+    """Returns the facts in a CMSIS-SVD: the chip's name, its core and floating-point unit, its serial ports.
+    It has no memories.
+    """
     root = _parse(data, "SVD file")
     if root.tag != "device":
         raise UsageError(f"this is not an SVD file: its root is <{root.tag}>, not <device>")
@@ -67,9 +73,10 @@ def read_svd(data: bytes) -> ChipFacts:
 
 
 def read_pack(data: bytes, chip: str) -> ChipFacts:
-    """Reads the .pdsc file of a CMSIS-Pack: core, highest clock and memories of `chip` ("": the only one).
+    """Returns the facts in the .pdsc file of a CMSIS-Pack about `chip` ("": the only one): core, highest
+    clock and memories.
 
-    Raises UsageError if the pack has no such chip, or several and `chip` is "".
+    Raises UsageError if the pack does not have that chip, or if `chip` is "" and the pack has several.
     """
     root = _parse(data, "pack description")
     if root.tag != "package":
@@ -88,7 +95,9 @@ def read_pack(data: bytes, chip: str) -> ChipFacts:
 
 
 def _chips(root: ElementTree.Element) -> Iterator[tuple[str, list[ElementTree.Element]]]:
-    """Yields every chip with its elements, from its family to its variant: the later ones say more."""
+    """Yields every chip's name with the elements that describe it, from its family to its variant. Later
+    elements override earlier ones.
+    """
 
     def below(
         element: ElementTree.Element, path: list[ElementTree.Element]

@@ -1,4 +1,4 @@
-"""C run-time support for targets without an operating system: the paths of its sources."""
+"""C run-time support for targets without an operating system. The module has the path of its sources."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Linker scripts for bare-metal boards, for ld.lld and GNU ld alike."""
+"""Writes linker scripts for bare-metal boards, for both ld.lld and GNU ld."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ MEMORY
 
 PHDRS
 {
-    code PT_LOAD FLAGS(5);
+@headers@    code PT_LOAD FLAGS(5);
     weights PT_LOAD FLAGS(4);
     data PT_LOAD FLAGS(6);
 }
 
 SECTIONS
 {
-    .text :
+@kernels@    .text :
     {
         KEEP(*(.vectors))
         *(.literal .literal.* .text .text.*)
@@ -58,12 +58,7 @@ SECTIONS
     __data_load = LOADADDR(.data);
     __code_end = __data_load + SIZEOF(.data);
 
-    .nn_weights @place@: AT(ADDR(.nn_weights))
-    {
-        __nn_weights_start = .;
-        *(.nn_weights .nn_weights.*)
-    } > @weights@ :weights
-
+@weights@
 @arenas@    .nn_state (NOLOAD) :
     {
         *(.nn_state .nn_state.* .bss.nn_state .bss.nn_state.*)
@@ -83,6 +78,46 @@ SECTIONS
     }
 }
 """
+# Kernels that run from a RAM. The names of their files begin with nn_; linkers write those in archives with a
+# colon. The code that copies them is `.text.boot.*`, behind the vectors.
+_KERNELS_HEADERS = "    boot PT_LOAD FLAGS(5);\n    kernels PT_LOAD FLAGS(5);\n"
+_KERNELS = """\
+    .boot :
+    {
+        KEEP(*(.vectors))
+        *(.text.boot.*)
+    } > @code@ :boot
+    .nn_kernels : ALIGN(16)
+    {
+        __nn_kernels_start = .;
+        *nn_*.o(.text .text.*)
+        *nn_*.obj(.text .text.*)
+        *:nn_*.o(.text .text.*)
+        *:nn_*.obj(.text .text.*)
+        *(.text.memcpy .text.memmove .text.memset .text.__aeabi_mem*)
+        . = ALIGN(4);
+        __nn_kernels_end = .;
+    } > @kernels@ AT> @code@ :kernels
+    __nn_kernels_load = LOADADDR(.nn_kernels);
+
+"""
+_WEIGHTS = """\
+    .nn_weights @place@: AT(ADDR(.nn_weights))
+    {
+        __nn_weights_start = .;
+        *(.nn_weights .nn_weights.*)
+    } > @weights@ :weights
+"""
+_COPIED_WEIGHTS = """\
+    .nn_weights : ALIGN(16)
+    {
+        __nn_weights_start = .;
+        *(.nn_weights .nn_weights.*)
+        . = ALIGN(4);
+        __nn_weights_end = .;
+    } > @weights@ AT> @code@ :weights
+    __nn_weights_load = LOADADDR(.nn_weights);
+"""
 _ARENA = """\
     .@section@ (NOLOAD) : ALIGN(@alignment@)
     {
@@ -94,9 +129,11 @@ _ARENA = """\
 
 
 def _weights_start(board: Board) -> str:
-    """Returns the start of .nn_weights in linker script syntax, if they follow the firmware in flash.
+    """Returns the address of .nn_weights in linker script syntax, for weights that follow the firmware in
+    flash.
 
-    They begin at an erase block after the firmware; "" where their memory has no erase blocks.
+    The weights begin at the first erase block after the firmware. If their memory has no erase blocks, the
+    text is "", and they follow the firmware directly.
     """
     memory = board.memory(board.weights)
     if partitions.weights_start(board) is not None or not memory.erase:
@@ -114,8 +151,9 @@ def linker_script(board: Board, *, guard_bytes: int = STACK_GUARD_BYTES) -> str:
     The stack lies at the low end of `data`, so that an overflow leaves the memory and does not overwrite
     globals. Below it is a guard of `guard_bytes` (a power of two, or 0), aligned to its size; cores that can
     forbid access to the guard do so. Xtensa's .literal lies before its code. Weights begin at the boundary of
-    an erase block. .nn_state is a network's state between invokes. Sections without contents are not in a
-    segment, so that a loader does not write them.
+    an erase block. What start-up code copies into a RAM (kernels, weights) is stored with the code. .nn_state
+    is a network's state between invokes. Sections without contents are not in a segment, so that a loader
+    does not write them.
     """
     regions = (
         f"    {region.name} ({'rwx' if region.memory.kind is MemoryKind.RAM else 'rx'}) :"
@@ -128,15 +166,22 @@ def linker_script(board: Board, *, guard_bytes: int = STACK_GUARD_BYTES) -> str:
         _fill_template(_ARENA, section=section, memory=memory, alignment=alignment)
         for section, memory in sections
     )
+    kernels = _fill_template(_KERNELS, code=board.code, kernels=board.kernels) if board.kernels else ""
     return _fill_template(
         _SCRIPT,
+        headers=_KERNELS_HEADERS if kernels else "",
+        kernels=kernels,
         # The title must not end the comment, and must be valid UTF-8 for any file name.
         title=f"{board.name}: {board.title}".replace("*/", "* /").encode("utf-8", "replace").decode(),
         regions="\n".join(regions),
         code=board.code,
         data=board.data,
-        weights=partitions.weights_region(board).name,
-        place=_weights_start(board),
+        weights=_fill_template(
+            _COPIED_WEIGHTS if board.copies_weights else _WEIGHTS,
+            weights=partitions.weights_region(board).name,
+            place=_weights_start(board),
+            code=board.code,
+        ),
         arenas="".join(arenas),
         stack_alignment=max(guard_bytes, 16),
         guard_bytes=guard_bytes,

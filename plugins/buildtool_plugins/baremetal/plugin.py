@@ -1,4 +1,4 @@
-"""The base class of bare-metal families: compilers and flags, linker script, harness, QEMU."""
+"""The base class of the plugins for bare-metal boards: compilers and flags, linker script, harness, QEMU."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ LDFLAGS = (
 
 @dataclass(frozen=True)
 class Tools:
-    """A compiler, with the flags by which it compiles and links for the family.
+    """A compiler, with the flags with which it compiles and links for the family.
 
-    `sources`: functions that it calls and does not bring.
+    `sources` are files with functions that the compiler calls but does not provide.
     """
 
     compiler: Compiler
@@ -60,7 +60,7 @@ class Tools:
 
 
 def clang(target: str, sources: tuple[str, ...] = ()) -> Tools:
-    """Returns clang and its lld for a target triple; `sources` as in `Tools`.
+    """Returns clang and its lld for the target triple `target`; `sources` is that of `Tools`.
 
     Headers of an installed C library are not used: baremetal/include/ has the freestanding ones.
     """
@@ -72,9 +72,10 @@ def clang(target: str, sources: tuple[str, ...] = ()) -> Tools:
 
 
 def gcc(program: str, hint: str, variable: str = "BUILDTOOL_GCC") -> Tools:
-    """Returns the gcc called `program`, with its own run-time support; see `find_gcc`.
+    """Returns the gcc called `program`, which has its own run-time support; see `find_gcc`.
 
-    Without -ffreestanding its <stdint.h> includes the C library's; with -fbuiltin it still inlines memcpy.
+    Without -ffreestanding, its <stdint.h> would include that of the C library. With -fbuiltin it still
+    inlines memcpy.
     """
     from buildtool_plugins.tools.find import find_gcc
 
@@ -86,34 +87,38 @@ class BaremetalPlugin(Family):
     """A family of bare-metal boards; see `Family`.
 
     `cflags`: the family's flags for every compiler.
-    `startup`: sources of every firmware, paths relative to `root`.
-    `memory`: the source of memcpy, memset and similar functions.
-    `debuggers`: the programs that can debug its cores.
+    `startup`: source files of every firmware, relative to `root`.
+    `memory`: the source file of memcpy, memset and similar functions.
+    `debuggers`: the programs that can debug the family's cores.
+    `copies_into_ram`: whether the start-up code copies kernels and weights that a RAM holds.
     """
 
     cflags: tuple[str, ...]
     startup: tuple[str, ...]
     memory: Path = baremetal.ROOT / "memory.c"
     debuggers: tuple[str, ...]
+    copies_into_ram = False
 
     @abstractmethod
     def cross(self, board: Board) -> str:
-        """Returns the prefix of the names of GNU tools for the board's core."""
+        """Returns the prefix of the names of the GNU tools for the board's core, such as "arm-none-eabi-"."""
 
     @abstractmethod
     def tools(self, name: str, board: Board) -> Tools:
-        """Returns the compiler of one of the family's toolchains; raises ToolError if it is not installed."""
+        """Returns the compiler of the family's toolchain `name`. Raises ToolError if it is not installed."""
 
     def core_flags(self, board: Board, compiler: Compiler) -> tuple[str, ...]:
-        """Returns the flags with which this compiler compiles for the board's core."""
+        """Returns the flags with which `compiler` compiles for the board's core."""
         return board.core.cflags
 
     def isa(self, board: Board) -> Isa | None:
-        """Returns the core's instruction set for LLVM; None if LLVM has no model of such cores."""
+        """Returns the core's instruction set for llvm-mca; None if LLVM has no model of such cores."""
         return None
 
     def timer(self, board: Board) -> Timer:
-        """Returns LLVM's model of the core, in the version of the clang in use."""
+        """Returns LLVM's timing model of the core, in the version of the clang in use. Raises ToolError if
+        there is none.
+        """
         from buildtool_plugins.tools.llvm_mca import llvm_mca
 
         isa = self.isa(board)
@@ -135,6 +140,10 @@ class BaremetalPlugin(Family):
         script = linker_script(board, guard_bytes=self.guard_bytes(board)).encode()
         chip = chip_code(board, self.root / "chips")
         include = ("-isystem", str(baremetal.ROOT / "include"))
+        copied = [
+            *(["-DNN_KERNELS_COPIED"] if board.kernels else []),
+            *(["-DNN_WEIGHTS_COPIED"] if board.copies_weights else []),
+        ]
         defines = (f"-D{define}" for define in board.core.defines)
         core = self.core_flags(board, tools.compiler)
         shared = (self.memory, baremetal.ROOT / "semihosting.c")
@@ -142,7 +151,7 @@ class BaremetalPlugin(Family):
             name=selected,
             identity=tools.compiler.identity,
             cc=tools.compiler.path,
-            cflags=(*tools.cflags, *CFLAGS, *self.cflags, *include, *core, *defines, *chip.cflags),
+            cflags=(*tools.cflags, *CFLAGS, *self.cflags, *include, *core, *defines, *copied, *chip.cflags),
             ldflags=(*core, *LDFLAGS, *tools.ldflags),
             ar=find_ar(tools.compiler, self.cross(board)),
             objects=(
@@ -156,7 +165,9 @@ class BaremetalPlugin(Family):
         )
 
     def _installed(self, name: str, board: Board) -> Tools:
-        """Returns the result of `tools`; a ToolError's hints name the board's other installed toolchains."""
+        """Returns the compiler of the toolchain `name`. If it is not installed, the ToolError's hints name
+        the board's other toolchains that are.
+        """
         try:
             return self.tools(name, board)
         except ToolError as error:
@@ -170,45 +181,53 @@ class BaremetalPlugin(Family):
             raise
 
     def harness(self, board: Board) -> Harness:
-        """Returns the test firmware's sources, which read and write files and text by semihosting."""
+        """Returns the sources of the test firmware. It reads and writes files and text by semihosting."""
         return Harness(
             sources=(harness.ROOT / "harness.c", baremetal.ROOT / "harness_io.c"),
             includes=(harness.ROOT, baremetal.ROOT),
         )
 
     def wiring(self, board: Board, wire: str) -> Wiring:
-        """Returns what test firmware needs to answer over `wire`.
+        """Returns what test firmware needs in order to answer over the link `wire`.
 
         Raises UsageError if the board has no such link.
         """
         return wiring(board, wire)
 
     def serial_port(self, board: Board) -> Wiring | None:
-        """Returns the driver of the board's serial port, for an application; None without a port."""
+        """Returns the driver of the board's serial port, for an application; None if the board's file names
+        no port.
+        """
         return serial_port(board)
 
     def run_on_board(
         self, board: Board, image: Path, request: RunRequest, board_link: BoardLink
     ) -> RunResult:
-        """Runs the firmware image that an attached board has in flash. Raises ToolError, ProgramError."""
+        """Runs the firmware image that is in the flash of an attached board. Raises ToolError if the link
+        fails, and ProgramError if the firmware does.
+        """
         from buildtool_plugins.board_link.attached import run
 
         return run(board, image, request, board_link)
 
     def flashing(self, board: Board, image: Path, tool: str) -> Flashing:
-        """Returns how the image is flashed; raises UsageError where the board's file names no tool."""
+        """Returns the command that flashes the image. Raises UsageError if the board's file names no program
+        for that.
+        """
         from buildtool_plugins.baremetal.probe import flashing
 
         return flashing(board, image, tool)
 
     def debug_server(self, board: Board, port: int) -> DebugServer:
-        """Returns QEMU's debug server, or the one that the board's file names for its probe."""
+        """Returns the debug server of QEMU, or the one that the board's file names for its probe."""
         from buildtool_plugins.baremetal.probe import debug_server
 
         return debug_server(board, port, self.debuggers)
 
     def run(self, board: Board, image: Path, request: RunRequest) -> RunResult:
-        """Runs the firmware image in QEMU; raises ToolError if QEMU is missing or the firmware fails."""
+        """Runs the firmware image in QEMU. Raises ToolError if QEMU is missing, and ProgramError if the
+        firmware fails.
+        """
         from buildtool_plugins.qemu.runner import run
 
         return run(board, image, request)

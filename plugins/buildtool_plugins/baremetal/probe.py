@@ -1,4 +1,4 @@
-"""The tools that flash a board, and the debug servers that give a debugger access to it."""
+"""The programs that flash a board, and the debug servers that give a debugger access to it."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ INSTALL = {
 
 
 def flashing(board: Board, image: Path, tool: str = "") -> Flashing:
-    """Returns how `image` is flashed; raises UsageError if the board's file has no such tool.
+    """Returns the command that flashes `image` with the program `tool`.
 
-    `tool`: the tool's name. "" selects the first tool in the board's file that is installed, or the first one
-    if none is.
+    If `tool` is "", the command is for the first installed program in the board's file; if no program is
+    installed, for the first one. Raises UsageError if the board's file does not name the program.
     """
     tools = board.probe.tools if board.probe is not None else ()
     if not tools:
@@ -59,9 +59,9 @@ _PROBE = """[probe]
 
 
 def debug_server(board: Board, port: int, debuggers: tuple[str, ...]) -> DebugServer:
-    """Returns a board's debug server.
+    """Returns a board's debug server, which listens at the TCP port `port`.
 
-    Raises TargetError if the board has neither emulator nor probe, ToolError if the probe's server is
+    Raises TargetError if the board has neither emulator nor probe, and ToolError if the probe's server is
     missing.
     """
     if board.own_emulator is not None:

@@ -1,6 +1,7 @@
-"""The C code by which test firmware on a board answers the host over a link, and a chip's start-up code.
+"""The C code with which test firmware on a board answers this machine over a link, and a chip's start-up
+code.
 
-The other modules of this package are the host's side of the link.
+The other modules of this package are this machine's side of the link.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _UART_EXAMPLE = """[uart]
 
 
 def wiring(board: Board, wire: str) -> Wiring:
-    """Returns what test firmware needs to answer over `wire`.
+    """Returns what test firmware needs in order to answer over the link `wire`.
 
     Raises UsageError if the board has no such link.
     """
@@ -52,9 +53,10 @@ def _serial_driver(board: Board) -> tuple[Path, tuple[str, ...]]:
 
 
 def serial_port(board: Board) -> Wiring | None:
-    """Returns the driver of the board's serial port, for an application; None without a port.
+    """Returns the driver of the board's serial port, for an application; None if the board's file names no
+    port.
 
-    Beside the macros of the driver, WIRE_CORE_HZ is the clock of the core, in Hz, as the board's file says.
+    Besides the driver's own macros, it has WIRE_CORE_HZ: the clock of the core, in Hz, by the board's file.
     """
     if board.uart is None:
         return None
@@ -64,7 +66,9 @@ def serial_port(board: Board) -> Wiring | None:
 
 
 def chip_code(board: Board, folder: Path) -> Wiring:
-    """Returns the start-up code of the board's chip; empty where the board's file has no [chip]."""
+    """Returns the start-up code of the board's chip; an empty Wiring if the board's file has no [chip].
+    `folder` has the family's files for chips.
+    """
     if board.chip is None:
         return Wiring((), (), ())
     macros = ("CHIP_START", f"CHIP_CLOCK_HZ={board.clock_hz}u", *board.chip.settings)
@@ -73,7 +77,9 @@ def chip_code(board: Board, folder: Path) -> Wiring:
 
 
 def _find_file(name: str, folder: Path, key: str) -> Path:
-    """Returns the path of a .c file: the user's own file, or the file in `folder` with this name."""
+    """Returns the path of a .c file: the user's own file, or the file in `folder` with this name. `key` is
+    the key of the board's file, for errors.
+    """
     path = Path(name) if name.endswith(".c") else folder / f"{name}.c"
     if not path.is_file():
         names = sorted(file.stem for file in folder.glob("*.c"))

@@ -32,9 +32,10 @@ _RTT_SERVER = ("127.0.0.1", 9090)
 
 
 def run(board: Board, image: Path, request: RunRequest, board_link: BoardLink) -> RunResult:
-    """Runs the firmware image that an attached board has in its flash.
+    """Runs the firmware image that is in the flash of an attached board.
 
-    An emulated board is started here, with the same image. Raises ToolError, ProgramError.
+    If the board is emulated, the emulator is started with this image. Raises ToolError if the link or a
+    program fails, and ProgramError if the firmware does.
     """
     if board_link.wire == "semihosting":
         from buildtool_plugins.board_link.semihosted import run as run_by_files
@@ -69,7 +70,7 @@ def _run_on_port(
 def _find_rtt_server(board: Board, image: Path) -> str:
     """Returns the default address of the RTT server.
 
-    Raises ToolError where no server listens there; its hint is the command that starts one.
+    Raises ToolError if no server listens there; its hint is the command that starts one.
     """
     with socket.socket() as connection:
         if connection.connect_ex(_RTT_SERVER) == 0:
@@ -84,7 +85,9 @@ def _find_rtt_server(board: Board, image: Path) -> str:
 
 
 def reality_of(port: str, over_rtt: bool = False) -> Reality:
-    """Returns the reality of a run over this connection: on a board, or emulated (pseudo-terminal)."""
+    """Returns how close a run over this connection is to a real board: it is emulated if `port` is a
+    pseudo-terminal.
+    """
     if over_rtt:
         return Reality(Level.BOARD, "on the board, over RTT")
     if is_pseudo(port):
@@ -94,7 +97,9 @@ def reality_of(port: str, over_rtt: bool = False) -> Reality:
 
 @contextmanager
 def emulate_uart(board: Board, image: Path) -> Iterator[str]:
-    """Runs the firmware image on the emulated board; yields the pseudo-terminal of its UART."""
+    """A context in which the emulated board runs the firmware image. Yields the name of its UART's
+    pseudo-terminal.
+    """
     from buildtool_plugins.qemu.runner import command
 
     words = _with_uart(command(board, image))
@@ -111,7 +116,7 @@ def emulate_uart(board: Board, image: Path) -> Iterator[str]:
 
 
 def _with_uart(words: Sequence[str]) -> list[str]:
-    """Returns an emulator's command line with its first UART on a pseudo-terminal."""
+    """Returns an emulator's command line in which its first UART is a pseudo-terminal."""
     at = words.index("-serial")
     return [*words[: at + 1], "pty", *words[at + 2 :]]
 

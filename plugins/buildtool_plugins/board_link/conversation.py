@@ -1,4 +1,7 @@
-"""Runs test firmware on a board over a link: it returns the same files as a run in the emulator."""
+"""Runs test firmware on a board over a link. The result has the same files as a run in the emulator.
+
+The argument `what` of the functions names the board in errors.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,9 @@ _COUNTERS = {
 
 
 class Firmware(NamedTuple):
-    """The firmware's description of itself: the fields of _HELLO in order, and the digest of its plan."""
+    """The description that the firmware gives of itself: the fields of the message _HELLO in order, then the
+    digest of its plan.
+    """
 
     protocol: int
     flags: int
@@ -51,17 +56,19 @@ class Firmware(NamedTuple):
 
     @property
     def layout(self) -> str:
-        """The digest of the weights' layout."""
+        """The digest of the weight image's layout, in hexadecimal."""
         return self.header[_DIGEST_AT : _DIGEST_AT + _DIGEST_BYTES].hex()
 
     @property
     def no_cycles(self) -> str:
-        """Why cycles are not counted; "" where they are."""
+        """The reason why the firmware counts no cycles; "" if it counts them."""
         return explain_no_cycles(self.counter)
 
 
 def read_hello(data: bytes, what: str) -> Firmware:
-    """Returns the firmware's description of itself; raises ToolError for another protocol version."""
+    """Returns the firmware's description of itself, from the bytes of its answer. Raises ToolError if it has
+    another version of the protocol. `what` names the board.
+    """
     protocol = int.from_bytes(data[:4], "little")
     if protocol != PROTOCOL or len(data) < _HELLO.size:
         text = f"{what} uses version {protocol} of the test firmware's protocol, buildtool uses {PROTOCOL}"
@@ -71,7 +78,9 @@ def read_hello(data: bytes, what: str) -> Firmware:
 
 @dataclass(frozen=True)
 class Identity:
-    """What identifies a firmware image: digests of its plan and its weights' layout, read-only memory."""
+    """What identifies a firmware image: the digests of its plan and of its weights' layout, and its read-only
+    bytes.
+    """
 
     plan: str
     layout: str
@@ -79,7 +88,7 @@ class Identity:
 
 
 def check_identity(firmware: Firmware, expected: Identity, what: str) -> None:
-    """Raises ToolError where the firmware on the board has another plan or other weights."""
+    """Raises ToolError if the firmware on the board has another plan or weights of another layout."""
     if firmware.plan != expected.plan:
         text = f"the firmware on {what} has another plan: expected {expected.plan}, found {firmware.plan}"
         raise ToolError(text, hint=_FLASH)
@@ -89,7 +98,9 @@ def check_identity(firmware: Firmware, expected: Identity, what: str) -> None:
 
 
 def check_memory(link: Link, expected: Identity, what: str) -> None:
-    """Raises ToolError where the board's memory differs from the firmware image: it is another build."""
+    """Raises ToolError if the board's read-only memory differs from the firmware image: the board has another
+    build.
+    """
     for address, data in expected.stored:
         seconds = ANSWER_SECONDS + len(data) / CRC_BYTES_A_SECOND
         answer = link.ask("K", struct.pack("<II", address, len(data)), "k", seconds)
@@ -102,7 +113,9 @@ def check_memory(link: Link, expected: Identity, what: str) -> None:
 
 
 def run(link: Link, firmware: Firmware, request: RunRequest, what: str) -> RunResult:
-    """Runs every set of the request's input.bin; cycles are those of the first set's invoke."""
+    """Runs every set of inputs in the request's input.bin. The result has the cycles of the first set's
+    invoke.
+    """
     inputs = request.files["input.bin"]
     sets, rest = divmod(len(inputs), firmware.input_bytes or 1)
     if rest or not sets:
@@ -140,7 +153,9 @@ def run(link: Link, firmware: Firmware, request: RunRequest, what: str) -> RunRe
 
 
 class _Result(NamedTuple):
-    """The firmware's report of an invoke."""
+    """The firmware's report of an invoke. `below` and `above` are not 0 if the bytes before or after the
+    arena changed.
+    """
 
     status: int
     arena_used: int
@@ -153,7 +168,10 @@ class _Result(NamedTuple):
 def _run_set(
     link: Link, firmware: Firmware, number: int, data: bytes, trace: BytesIO, request: RunRequest, what: str
 ) -> _Result:
-    """Sends a set's inputs and runs it; sends rows, and appends to the trace, as the firmware asks."""
+    """Sends the set of inputs with this number, runs it and returns the firmware's report.
+
+    Meanwhile it sends rows of an image, and appends to `trace`, as the firmware asks.
+    """
     link.ask("P", struct.pack("<I", number), "p", ANSWER_SECONDS)
     held = firmware.flags & _FLAG_HELD  # inputs besides an image that comes row by row
     if held or not firmware.flags & _FLAG_ROWS:
@@ -177,7 +195,7 @@ def _run_set(
 
 
 def _read_output(link: Link, size: int) -> bytes:
-    """Reads the output of the set that ran last, `size` bytes."""
+    """Returns the output of the set that ran last, `size` bytes."""
     output = b""
     while len(output) < size:
         part_request = struct.pack("<II", len(output), min(MOST_PAYLOAD, size - len(output)))
@@ -206,7 +224,9 @@ def _read_cycles(link: Link, operators: int) -> dict[int, int]:
 
 
 def identity(image: Path, read_only: Callable[[int], bool]) -> Identity:
-    """Returns a firmware image's identity; `read_only`: whether an address lies in read-only memory."""
+    """Returns a firmware image's identity. `read_only` returns whether an address lies in read-only memory.
+    Raises ToolError if the image does not answer over a link.
+    """
     from elftools.common.exceptions import ELFError
     from elftools.elf.elffile import ELFFile
 
@@ -228,7 +248,7 @@ def identity(image: Path, read_only: Callable[[int], bool]) -> Identity:
 
 
 def rtt_block(image: Path) -> int:
-    """Returns the address of RTT's control block in a firmware image; raises ToolError without one."""
+    """Returns the address of RTT's control block in a firmware image. Raises ToolError if it has none."""
     from elftools.elf.elffile import ELFFile
 
     with image.open("rb") as file:
@@ -240,12 +260,15 @@ def rtt_block(image: Path) -> int:
 
 
 def explain_no_cycles(state: int) -> str:
-    """Returns why the firmware counts no cycles (see cycles.h); "" if it counts them."""
+    """Returns why the firmware counts no cycles; "" if it counts them. `state` is that of its counter (see
+    cycles.h).
+    """
     return _COUNTERS.get(state, f"the firmware's reason is {state}")
 
 
 def finish_result(result: RunResult, board: Board, reality: Reality, core_hz: int) -> RunResult:
-    """Returns a run's result with its reality, and without cycles if the board's core did not count them.
+    """Returns a run's result with its reality, and without cycles unless the core of a real board counted
+    them.
 
     Raises ToolError if the core's clock differs from the board's file.
     """

@@ -1,6 +1,6 @@
-"""A connection to a board's test firmware: a request is sent again until its answer arrives.
+"""A connection to a board's test firmware. A request is sent again until its answer arrives.
 
-The stream of bytes may lose, change or add bytes. Frames (see frames.h) go over it.
+The bytes on the way may be lost, changed or added. So they are sent in frames with a checksum (see frames.h).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _END = b"\0"
 
 @dataclass(frozen=True)
 class Frame:
-    """A request (its kind is a capital letter) or an answer."""
+    """A request or an answer. The kind of a request is a capital letter, that of an answer a small one."""
 
     kind: str
     sequence: int
@@ -35,7 +35,7 @@ class Frame:
     payload: bytes = b""
 
     def encode(self) -> bytes:
-        """Returns the bytes that are sent, with a zero at each end."""
+        """Returns the bytes of the frame as they are sent, with a zero byte at each end."""
         content = _HEAD.pack(ord(self.kind), self.sequence, self.session) + self.payload
         content += _CRC.pack(zlib.crc32(content))
         runs = content.split(_END)  # at most 254 bytes each, because a frame has no more
@@ -43,7 +43,7 @@ class Frame:
 
 
 def decode(data: bytes) -> Frame | None:
-    """Returns the frame in the bytes between two zeros; None where they are not a frame."""
+    """Returns the frame in the bytes between two zero bytes; None if they are not a valid frame."""
     if not _HEAD.size + _CRC.size < len(data) <= _MOST_BYTES:
         return None
     runs, at = [], 0
@@ -63,14 +63,14 @@ def decode(data: bytes) -> Frame | None:
 
 
 class Decoder:
-    """Finds the frames in a stream of bytes. `strange`: the last bytes that were not a frame."""
+    """Finds the frames in a stream of bytes. `strange` has the last bytes that were not part of a frame."""
 
     def __init__(self) -> None:
         self._open = b""
         self.strange = b""
 
     def feed(self, data: bytes) -> list[Frame]:
-        """Returns the frames that `data` completes."""
+        """Adds bytes that have arrived; returns the frames that are complete now."""
         *parts, self._open = (self._open + data).split(_END)
         frames = []
         for part in filter(None, parts):
@@ -85,12 +85,12 @@ class Decoder:
 
     @property
     def rest(self) -> bytes:
-        """Returns the last bytes that were not a frame, and those of a frame that has not ended."""
+        """The last bytes that were not part of a frame, and those of a frame that has not ended."""
         return self.strange + self._open
 
 
 class Transport(Protocol):
-    """Bytes to and from a board; errors are ToolErrors."""
+    """Carries bytes to and from a board. Its errors are ToolErrors."""
 
     name: str
 
@@ -101,11 +101,13 @@ class Transport(Protocol):
         """Sends all of `data`."""
 
     def close(self) -> None:
-        """Closes the port."""
+        """Closes the port or connection."""
 
 
 class Link:
-    """A session with a board. `what` names the board in errors; `again` counts repeated requests."""
+    """A session with a board's test firmware. `what` names the board in errors; `again` counts requests that
+    were repeated.
+    """
 
     def __init__(self, transport: Transport, what: str) -> None:
         self._transport = transport
@@ -117,14 +119,18 @@ class Link:
         self.again = 0
 
     def hello(self, seconds: float) -> bytes:
-        """Begins the session; returns the firmware's description.
+        """Begins the session; returns the bytes of the firmware's description of itself.
 
-        Raises ToolError if no test firmware answers.
+        Raises ToolError if no test firmware answers within `seconds`.
         """
         return self.ask("H", b"", "h", seconds).payload
 
     def ask(self, kind: str, payload: bytes, answers: str, seconds: float) -> Frame:
-        """Sends a request; returns its answer, of a kind in `answers`. Raises ToolError, ProgramError."""
+        """Sends a request, and returns its answer, whose kind is one of the letters of `answers`.
+
+        Raises ToolError if there is no answer within `seconds`, or the board was reset; ProgramError if the
+        firmware ended.
+        """
         self._sequence = (self._sequence + 1) % 256
         data = Frame(kind, self._sequence, self._session, payload).encode()
         end, received_before = time.monotonic() + seconds, self._received
@@ -145,7 +151,9 @@ class Link:
                     return frame
 
     def _is_answer(self, frame: Frame, kind: str) -> bool:
-        """Whether the frame answers the current request. Raises errors that the firmware reports."""
+        """Whether the frame answers the current request. Raises the errors that a frame of the firmware
+        reports.
+        """
         if frame.kind == "f" and frame.session in (0, self._session):
             code, operator = struct.unpack_from("<ii", frame.payload.ljust(8, b"\0"))
             text = frame.payload[8:].decode("ascii", "replace").strip()
@@ -174,7 +182,11 @@ class Link:
         return ToolError(f"{self._what} was reset in the middle of the run", hint=hint)
 
     def _silence(self, kind: str, seconds: float, received_before: int) -> ToolError:
-        """Returns the error for a request without an answer; its hints depend on what arrived instead."""
+        """Returns the error for a request of a kind that was not answered within `seconds`.
+
+        `received_before` is the number of bytes that had arrived before the request. The hints depend on what
+        has arrived since.
+        """
         name, rest = self._transport.name, self._decoder.rest
         if kind == "H":
             return _unknown_data_error(self._what, name, rest, seconds)

@@ -1,4 +1,4 @@
-"""Transports to a board: a serial port (pyserial), or a socket (an RTT server)."""
+"""The transports of bytes to a board: a serial port (pyserial), or a socket (to an RTT server)."""
 
 from __future__ import annotations
 
@@ -36,12 +36,14 @@ def serial_ports() -> list[str]:
 
 
 def is_pseudo(name: str) -> bool:
-    """Whether a port is a pseudo-terminal, which connects to a program and not to a board."""
+    """Whether a port is a pseudo-terminal, behind which is a program instead of a board."""
     return str(Path(name).resolve()).startswith(("/dev/pts/", "/dev/ttys"))
 
 
 def only_port() -> str:
-    """Returns the only serial port; raises ToolError where there is none, or more than one."""
+    """Returns the name of this machine's only serial port. Raises ToolError if there is none, or more than
+    one.
+    """
     ports = serial_ports()
     if not ports:
         hint = [Hint("connect the board by USB"), suggest("name the port", wire="serial:/dev/ttyUSB0")]
@@ -53,7 +55,7 @@ def only_port() -> str:
 
 
 class SerialPort:
-    """A serial port: 8 bits, no parity, no handshake. It is locked against other programs."""
+    """A serial port with 8 bits, no parity and no handshake. It is locked against other programs."""
 
     def __init__(self, name: str, baud: int) -> None:
         serial = _import_pyserial()
@@ -85,7 +87,9 @@ class SerialPort:
 
 
 class Socket:
-    """A TCP connection to an RTT server, such as OpenOCD's. `connected`: an open socket to use instead."""
+    """A TCP connection to an RTT server, such as that of OpenOCD. `connected` is an open socket to use
+    instead.
+    """
 
     def __init__(self, name: str, connected: socket.socket | None = None) -> None:
         self.name = name
@@ -141,7 +145,9 @@ def _open_error(name: str, error: Exception) -> ToolError:
 
 @contextmanager
 def _report_errors(name: str, errors: tuple[type[Exception], ...]) -> Iterator[None]:
-    """Raises a connection's errors as a ToolError."""
+    """A context that turns a connection's errors into ToolErrors. `name` is the port, `errors` their
+    types.
+    """
     try:
         yield
     except errors as error:

@@ -1,4 +1,6 @@
-"""Runs test firmware that reads and writes files through a debugger, and counts its core's cycles."""
+"""Runs test firmware that reads and writes files through a debugger (semihosting), and counts its core's
+cycles.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ _LOOK_SECONDS = 0.1
 
 
 def run(board: Board, image: Path, request: RunRequest, board_link: BoardLink) -> RunResult:
-    """Runs a firmware image in the emulator, or on the board by OpenOCD. Raises ToolError, ProgramError."""
+    """Runs a firmware image in the emulator, or on the board through OpenOCD. Raises ToolError if a program
+    fails, and ProgramError if the firmware does.
+    """
     from buildtool_plugins.qemu import runner
 
     if CYCLES.encode() not in image.read_bytes():  # firmware that writes the file contains its name
@@ -50,7 +54,9 @@ def run(board: Board, image: Path, request: RunRequest, board_link: BoardLink) -
 
 
 def _run_by_openocd(board: Board, request: RunRequest) -> RunResult:
-    """Resets the board, and lets OpenOCD serve the firmware's files until the firmware ends."""
+    """Resets the board, and lets OpenOCD serve the firmware's files until the firmware ends. Returns the
+    result.
+    """
     tools = board.probe.tools if board.probe is not None else ()
     options = next((tool.options for tool in tools if tool.name == "openocd"), None)
     if options is None:
@@ -75,7 +81,9 @@ def _run_by_openocd(board: Board, request: RunRequest) -> RunResult:
 
 
 def _run_openocd(words: list[str], folder: Path, seconds: float, board: Board) -> str:
-    """Runs OpenOCD until the firmware ends; returns what OpenOCD printed."""
+    """Runs OpenOCD with the arguments `words` until the firmware ends, at most `seconds`. Returns what it
+    printed.
+    """
     what = f"the firmware on board '{board.name}'"
     has_ended, text, end = False, b"", time.monotonic() + seconds
     with (folder / ".said").open("w+b") as output, start(words, output, folder) as process:

@@ -26,19 +26,25 @@ class CortexMPlugin(BaremetalPlugin):
         *("cortex_m_cmsis_nn", "cortex_m_cmsis_nn_mve"),
     )
 
+    copies_into_ram = True
     debuggers = ("gdb-multiarch", "arm-none-eabi-gdb")
 
     libraries = ("cmsis_nn",)
 
     def library(self, board: Board, name: str, path: str) -> Library:
-        """Returns CMSIS-NN in the user's checkout at `path`."""
+        """Returns CMSIS-NN in the user's checkout at `path`. Raises UsageError if it is not there, or not for
+        this core.
+        """
         from buildtool_plugins.cortex_m.cmsis_nn import cmsis_nn  # imported only where it is used
 
         assert name == "cmsis_nn"
         return cmsis_nn(board, path)
 
     def isa(self, board: Board) -> Isa:
-        """Returns Thumb in the core's version. Its mark is `udf #165`, which no kernel contains."""
+        """Returns the version of Thumb that the core has, for llvm-mca.
+
+        The mark between blocks is `udf #165`, which no kernel contains.
+        """
         from buildtool_plugins.tools.llvm_mca import Isa
 
         versions = {
@@ -54,7 +60,9 @@ class CortexMPlugin(BaremetalPlugin):
         return "arm-none-eabi-"
 
     def tools(self, name: str, board: Board) -> Tools:
-        """Returns clang or Arm's gcc, whose library has what cores without a floating-point unit call."""
+        """Returns clang or Arm's gcc. clang gets the functions that cores without a floating-point unit
+        call.
+        """
         from buildtool_plugins.tools.find import APT_GCC_ARM
 
         if name == "gcc":

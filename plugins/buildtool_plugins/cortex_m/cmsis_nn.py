@@ -1,11 +1,11 @@
-"""CMSIS-NN in place of the project's own kernels, where the user has a checkout of it.
+"""Uses CMSIS-NN instead of the project's own kernels, if the user has a checkout of it.
 
 This project contains no source of the library. Kernel families of adapters precede the core's other kernels,
 and the library's int8 sources are compiled in the checkout.
 
 The library computes its scratch sizes in C functions, which differ from version to version. They are compiled
 once for this machine, with the adapters' description of a layer (nn_cmsis_nn_ask.h in
-kernels/cortex_m_cmsis_nn). Each geometry is one run of that program.
+kernels/cortex_m_cmsis_nn). The program is run once for each geometry.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ def cmsis_nn(board: Board, path: str) -> Library:
 class Sizes:
     """The functions of a library that compute scratch sizes.
 
-    `mve`: whether for cores with Helium, or for those with the DSP extension. `includes`: the folders of
-    headers. The sizes depend on the files `sources` and `headers`.
+    `mve`: whether they are for cores with Helium; otherwise they are for those with the DSP extension.
+    `includes`: the folders of headers. The sizes depend on the files `sources` and `headers`.
     """
 
     root: Path
@@ -84,12 +84,16 @@ class Sizes:
     digest: str
 
     def ask(self, question: str, geometry: Mapping[str, int]) -> int:
-        """Returns the bytes of scratch; `question` is conv, depthwise or avg_pool. Raises ToolError."""
+        """Returns the bytes of scratch for a geometry. `question` is "conv", "depthwise" or "avg_pool".
+        Raises ToolError if the program fails.
+        """
         return _run_size_function(self, question, tuple(geometry[name] for name in VALUES))
 
 
 def sizes(root: Path, includes: tuple[Path, ...], mve: bool) -> Sizes:
-    """Returns the functions for scratch sizes in the library at `root`; raises UsageError if it has none."""
+    """Returns the functions for scratch sizes of the library at `root`. Raises UsageError if it has none.
+    `mve` is that of `Sizes`.
+    """
     sources = sorted(path for name in _FOLDERS for path in (root / "Source" / name).glob(_SIZES))
     headers = sorted((root / "Include").rglob("*.h"))
     if not sources:

@@ -31,6 +31,9 @@
 /* From the linker script. */
 extern uint8_t __data_start[], __data_end[], __bss_start[], __bss_end[];
 extern const uint8_t __data_load[];
+/* What a board's file puts into RAM, and where it is stored. */
+extern uint32_t __nn_kernels_start[], __nn_kernels_end[], __nn_weights_start[], __nn_weights_end[];
+extern const uint32_t __nn_kernels_load[], __nn_weights_load[];
 extern uint32_t __stack_guard[], __stack_bottom[], __stack_top[];
 
 int main(void);
@@ -71,7 +74,24 @@ static void limit_stack(void) {
 #endif
 }
 
-static void start(void) {
+/* What runs before the kernels, and memcpy with them, are in their RAM. */
+#define BOOT(name) __attribute__((section(".text.boot." #name)))
+
+/* Volatile, or it would become a call of memcpy. */
+static inline void copy(volatile uint32_t *to, const uint32_t *end, const uint32_t *from) {
+    while (to != end) {
+        *to++ = *from++;
+    }
+}
+
+BOOT(start) static void start(void) {
+#ifdef NN_KERNELS_COPIED
+    copy(__nn_kernels_start, __nn_kernels_end, __nn_kernels_load);
+    __asm volatile("dsb\n isb" : : : "memory");
+#endif
+#ifdef NN_WEIGHTS_COPIED
+    copy(__nn_weights_start, __nn_weights_end, __nn_weights_load);
+#endif
 #ifdef __ARM_ARCH_6M__
     SCB_CCR |= 1U << 3; /* an unaligned access is a fault: always so there, not on a later core */
 #else
@@ -88,7 +108,7 @@ static void start(void) {
 }
 
 #ifdef __ARM_ARCH_6M__
-__attribute__((noreturn)) void reset_handler(void) {
+BOOT(reset_handler) __attribute__((noreturn)) void reset_handler(void) {
     start();
     __builtin_unreachable();
 }
@@ -105,7 +125,7 @@ __attribute__((naked)) void fault_handler(void) {
 }
 #else
 /* No prologue may touch a floating-point register before the unit is enabled. */
-__attribute__((naked)) void reset_handler(void) {
+BOOT(reset_handler) __attribute__((naked)) void reset_handler(void) {
     __asm volatile("ldr r0, =0xE000ED88\n" /* CPACR: full access to CP10 and CP11 */
                    "ldr r1, [r0]\n"
                    "orr r1, r1, #0xF00000\n"

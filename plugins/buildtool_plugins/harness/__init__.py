@@ -1,4 +1,4 @@
-"""The test firmware that validates, profiles and traces a network on any target: its C sources."""
+"""The C sources of the test firmware that validates, profiles and traces a network on any target."""
 
 from pathlib import Path
 

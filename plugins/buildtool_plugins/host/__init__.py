@@ -1,4 +1,4 @@
-"""The host family: networks compiled by the native compiler, and run as programs of this machine."""
+"""The host family: networks are compiled by the compiler of this machine, and run as its programs."""
 
 from __future__ import annotations
 
@@ -50,15 +50,17 @@ class HostPlugin(Family):
         )
 
     def harness(self, board: Board) -> Harness:
-        """Returns the test program's sources, which read and write files and text by the C library."""
+        """Returns the sources of the test program. It reads and writes files and text by the C library."""
         return Harness(sources=(harness.ROOT / "harness.c", ROOT / "harness_io.c"), includes=(harness.ROOT,))
 
     def debug_server(self, board: Board, port: int) -> DebugServer:
-        """Returns no server: a debugger on this machine starts the program itself."""
+        """Returns a DebugServer without a command: a debugger on this machine starts the program itself."""
         return DebugServer((), -1, ("gdb", "lldb"))
 
     def run(self, board: Board, image: Path, request: RunRequest) -> RunResult:
-        """Runs the program in a fresh folder; instructions are not counted. Raises ToolError."""
+        """Runs the program in a new folder. Instructions are not counted. Raises ToolError if it fails or
+        takes too long.
+        """
         from buildtool_plugins.tools.sandbox import run_program
 
         if request.count:

@@ -1,6 +1,6 @@
-"""QEMU plugins that count what a firmware runs: compiles them once, and parses their results.
+"""Compiles the QEMU plugins that count what a firmware executes, and parses their results.
 
-count.c counts instructions. blocks.c also counts blocks of code, and waits for memories.
+count.c counts instructions. blocks.c also counts blocks of code, and accesses to slow memories.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ _LINE = re.compile(
 
 
 def counting_plugin(source: Path = SOURCE) -> Path:
-    """Returns the plugin's shared object; raises ToolError where it cannot be compiled."""
+    """Returns the path of the plugin's shared object, compiled on first use. Raises ToolError if it does not
+    compile.
+    """
     cc = find_host_compiler()
     header = hashlib.sha256(HEADER.read_bytes()).hexdigest()  # another header makes another program
     flags = (*FLAGS, f"-DHEADER_{header}")
@@ -41,13 +43,17 @@ def counting_plugin(source: Path = SOURCE) -> Path:
 
 
 def parse_running(text: bytes) -> int | None:
-    """Returns the operator that was running when the run ended; None if none was running."""
+    """Returns the position of the operator that was running when the run ended; None if none was. `text` is
+    the plugin's output.
+    """
     match = re.search(rb"^running (\d+)$", text, re.MULTILINE)
     return int(match[1]) if match else None
 
 
 def parse_counts(text: bytes) -> tuple[dict[int, int], int]:
-    """Returns the instructions of each operator, and those of all invokes; raises ToolError."""
+    """Returns the instructions of each operator, and their total in all invokes. Raises ToolError if the
+    plugin's output is damaged, or no invoke was counted.
+    """
     numbers: dict[str, int] = {}
     for line in text.decode("ascii", "replace").splitlines():
         key, _, number = line.partition(" ")
@@ -64,12 +70,14 @@ def parse_counts(text: bytes) -> tuple[dict[int, int], int]:
 
 
 def _slow_memories(board: Board) -> list[Memory]:
-    """Returns the board's memories for which the core waits."""
+    """Returns the board's memories for which the core waits, or which have a cache."""
     return [m for m in board.memories if m.speed and (m.speed.access(WORD) or m.speed.cache)]
 
 
 def arguments(board: Board) -> list[str]:
-    """Returns the plugin's arguments: caches, and memories with waits at their emulated addresses."""
+    """Returns the plugin's arguments: the board's caches, and its slow memories at their addresses in the
+    emulator.
+    """
     bases = dict(board.emulator.bases) if board.emulator else {}
     names = [cache.name for cache in board.caches]
     words = [f"cache={c.line_bytes}:{c.code_bytes}:{c.data_bytes}:{c.ways}" for c in board.caches]
@@ -82,7 +90,9 @@ def arguments(board: Board) -> list[str]:
 
 
 def parse_blocks(text: bytes, board: Board) -> Executed:
-    """Parses what the plugin wrote in a run; raises ToolError."""
+    """Returns what a run executed, from the plugin's output. Raises ToolError if the output is damaged or cut
+    off.
+    """
     counted = _BlockCounts()
     memories, invokes = _slow_memories(board), 0
     for line in text.decode("ascii", "replace").splitlines():
@@ -128,9 +138,11 @@ class _Block:
 
 @dataclass
 class _BlockCounts:
-    """The plugin's output: the blocks by number, and the counts of each operator.
+    """The counts in the plugin's output.
 
-    `ran`: how often each block ran, and how often it branched. `waited`: the cycles of waits for memories.
+    `blocks`: the blocks of code by number.
+    `ran`: for each operator and block, how often it ran and how often it branched.
+    `waited`: for each operator, the cycles of waits for memories.
     """
 
     blocks: dict[int, _Block] = field(default_factory=dict)
@@ -138,7 +150,9 @@ class _BlockCounts:
     waited: dict[int, list[MemoryWait]] = field(default_factory=dict)
 
     def executed(self, invokes: int) -> Executed:
-        """Returns what ran; blocks that QEMU divided are joined again."""
+        """Returns what was executed in this number of invokes. Blocks that QEMU has divided are joined
+        again.
+        """
         used = {number for times in self.ran.values() for number in times}
         self.blocks = {number: block for number, block in self.blocks.items() if number in used}
         self._join()
@@ -153,7 +167,9 @@ class _BlockCounts:
         return Executed(tuple(self.blocks[number].code for number in numbers), work, invokes)
 
     def _join(self) -> None:
-        """Joins blocks that always run in sequence: QEMU ends some without a branch, for example at pages."""
+        """Joins blocks that always run one after the other. QEMU ends some blocks without a branch, for
+        example at pages.
+        """
         starts: dict[int, list[int]] = {}
         for number, block in self.blocks.items():
             starts.setdefault(block.start, []).append(number)
@@ -168,7 +184,9 @@ class _BlockCounts:
                         times[number] = times.pop(followers[0])
 
     def _is_one(self, first: int, second: int) -> bool:
-        """Whether the second block always runs after the first, and only after the first."""
+        """Whether block `second` always runs after block `first`, and only after it. The arguments are
+        numbers.
+        """
         return first != second and all(
             times.get(first, (0, 0))[1] == 0 and times.get(first, (0, 0))[0] == times.get(second, (0, 0))[0]
             for times in self.ran.values()

@@ -1,4 +1,4 @@
-"""Runs a board's firmware image in QEMU: files by semihosting; counts instructions on request."""
+"""Runs a board's firmware image in QEMU, with files by semihosting. On request it counts instructions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ _APT = {
 
 
 def command(board: Board, image: Path) -> list[str]:
-    """Returns the command line that runs `image` on the board's emulator; raises ToolError."""
+    """Returns the command line that runs `image` on the board's emulator. Raises ToolError if the board has
+    none, or it is not installed.
+    """
     emulator = board.emulator
     if emulator is None or not emulator.kind.startswith("qemu-system-"):
         hints = [suggest("on the attached board", on="board"), Hint("or choose an emulated board")]
@@ -41,10 +43,10 @@ def command(board: Board, image: Path) -> list[str]:
 
 
 def run(board: Board, image: Path, request: RunRequest) -> RunResult:
-    """Runs `image` in an empty folder; counts are the sums over all invokes of the run.
+    """Runs `image` in an empty folder. Counts are sums over all invokes of the run.
 
-    Raises ToolError for a missing emulator or output file and at the time limit; ProgramError for a fault or
-    a non-zero exit code.
+    Raises ToolError if the emulator or an output file is missing, and at the time limit; ProgramError for a
+    fault or a non-zero exit code.
     """
     what = f"the firmware on {board.name}"
     line = command(board, image)
@@ -71,13 +73,15 @@ def run(board: Board, image: Path, request: RunRequest) -> RunResult:
 
 
 def _remove_qemu_warning(text: str) -> str:
-    """Returns the firmware's text, without QEMU's warning that its network device is not connected."""
+    """Returns the text of a run without QEMU's warning that its network device is not connected."""
     remark = re.compile(r"qemu-system-\w+: warning: nic .* has no peer")
     return "".join(line for line in text.splitlines(keepends=True) if not remark.match(line))
 
 
 def with_plugin(line: list[str], plugin: Path, more: Sequence[str] = ()) -> list[str]:
-    """Adds a counting plugin, which must lie in the run's folder, and its arguments `more` to `line`."""
+    """Returns the command line with a counting plugin and its further arguments `more`. The plugin must lie
+    in the run's folder.
+    """
     isa = next((isa for isa in ("riscv", "xtensa") if isa in Path(line[0]).name), "arm")
     # A path in the run's folder: a comma in the path of the cache would end the argument.
     arguments = ",".join([f"./{plugin.name}", f"isa={isa}", f"out={counting.OUTPUT}", *more])
@@ -85,7 +89,9 @@ def with_plugin(line: list[str], plugin: Path, more: Sequence[str] = ()) -> list
 
 
 def _find_failing_operator(line: list[str], request: RunRequest) -> int | None:
-    """Runs a failing run again, and returns the operator in which it fails; None where that is unknown."""
+    """Runs a failing run again, and returns the position of the operator in which it fails; None if that is
+    not known.
+    """
     try:
         plugin = counting.counting_plugin()
         again = dataclasses.replace(request, outputs=(counting.OUTPUT,))

@@ -35,7 +35,9 @@ class RiscvPlugin(BaremetalPlugin):
     debuggers = ("gdb-multiarch", "riscv64-unknown-elf-gdb", "riscv32-unknown-elf-gdb")
 
     def isa(self, board: Board) -> Isa:
-        """Returns RV32 or RV64. Its mark is `ecall`, which no kernel contains."""
+        """Returns RV32 or RV64, for llvm-mca. The mark between blocks is `ecall`, which no kernel
+        contains.
+        """
         from buildtool_plugins.tools.llvm_mca import Isa
 
         return Isa(_triple(board), bytes.fromhex("73000000"), "ecall")
@@ -49,13 +51,15 @@ class RiscvPlugin(BaremetalPlugin):
         return clang(_triple(board), ARITHMETIC)
 
     def core_flags(self, board: Board, compiler: Compiler) -> tuple[str, ...]:
-        """Returns the core's flags. Clang before 17 has Zicsr's instructions, but does not know the name."""
+        """Returns the core's flags. For a clang before version 17, which does not know the name Zicsr but has
+        its instructions, the name is removed.
+        """
         if compiler.version >= FIRST_WITH_ZICSR:
             return board.core.cflags
         return tuple(flag.replace("_zicsr", "") for flag in board.core.cflags)
 
     def guard_bytes(self, board: Board) -> int:
-        """Returns the size of the guard: a page, or 0 if the memory is small."""
+        """Returns the bytes of the guard below the stack: a page, or 0 if the memory is small."""
         return GUARD_BYTES if board.memory(board.data).size >= GUARD_LIMIT else 0
 
 

@@ -1,4 +1,6 @@
-"""Finds compilers on this machine: the one to use, its identity, and what to install where it is missing."""
+"""Finds compilers on this machine: which one to use, what identifies it, and what to install if it is
+missing.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ APT_GCC_ARM = "apt-get install gcc-arm-none-eabi"
 
 @dataclass(frozen=True)
 class Compiler:
-    """A C compiler that answered to --version."""
+    """An installed C compiler that has answered to --version."""
 
     kind: str  # "clang" | "gcc"
     name: str  # without a version: "clang", "arm-none-eabi-gcc"
@@ -29,12 +31,12 @@ class Compiler:
 
     @property
     def identity(self) -> str:
-        """Name and version, the same on every machine: "clang 22.1.8"."""
+        """The compiler's name and version, such as "clang 22.1.8". It is the same on every machine."""
         return f"{self.name} {'.'.join(map(str, self.version))}"
 
 
 def find_clang() -> Compiler:
-    """Returns the newest clang, or the one that BUILDTOOL_CLANG names; raises ToolError."""
+    """Returns the newest clang, or the one that BUILDTOOL_CLANG names. Raises ToolError if there is none."""
     override = os.environ.get(CLANG_VARIABLE)
     if override:
         compiler = _find_override(CLANG_VARIABLE, override, "clang")
@@ -58,7 +60,10 @@ def is_chosen(kind: str) -> bool:
 
 
 def find_lld(clang: Compiler) -> str:
-    """Returns the ld.lld of clang's version, or the one beside it, or any; raises ToolError."""
+    """Returns the path of an ld.lld. One of clang's version is preferred, then one beside clang.
+
+    Raises ToolError if there is none.
+    """
     version = clang.version[0]
     sibling = Path(clang.path).resolve().parent / "ld.lld"
     if path := _first_installed(f"ld.lld-{version}", str(sibling), "ld.lld"):
@@ -68,7 +73,9 @@ def find_lld(clang: Compiler) -> str:
 
 
 def find_gcc(program: str, hint: str, variable: str = "BUILDTOOL_GCC") -> Compiler:
-    """Returns the gcc called `program`; for a cross compiler, the one that `variable` names if it is set."""
+    """Returns the gcc called `program`; if the environment variable `variable` names a gcc, that one. Raises
+    ToolError with `hint` if it is not installed.
+    """
     override = os.environ.get(variable) if program != "gcc" else None
     if override:
         return replace(_find_override(variable, override, "gcc"), name=program)
@@ -79,7 +86,9 @@ def find_gcc(program: str, hint: str, variable: str = "BUILDTOOL_GCC") -> Compil
 
 
 def find_host_compiler() -> str:
-    """Returns a compiler that builds programs for this machine: cc, gcc or clang; raises ToolError."""
+    """Returns the path of a compiler for programs of this machine: cc, gcc or clang. Raises ToolError if
+    there is none.
+    """
     if path := _first_installed("cc", "gcc"):
         return path
     try:
@@ -89,7 +98,9 @@ def find_host_compiler() -> str:
 
 
 def find_ar(compiler: Compiler, cross: str = "") -> str:
-    """Returns an archiver for the compiler's objects; GNU ar and llvm-ar can read each other's archives."""
+    """Returns the path of an archiver for the compiler's objects. `cross` is the prefix of the GNU tools'
+    names. GNU ar and llvm-ar can read each other's archives.
+    """
     folder = Path(compiler.path).resolve().parent
     version = compiler.version[0]
     names: tuple[str, ...] = (str(folder / f"{cross}ar"), f"{cross}ar")
@@ -101,7 +112,7 @@ def find_ar(compiler: Compiler, cross: str = "") -> str:
 
 
 def _first_installed(*names: str) -> str:
-    """Returns the path of the first of these programs that is installed; "" where none is."""
+    """Returns the path of the first of these programs that is installed; "" if none is."""
     return next((path for path in map(shutil.which, names) if path), "")
 
 
@@ -117,16 +128,19 @@ def _find_override(variable: str, value: str, kind: str) -> Compiler:
 
 
 def _find_named(name: str, kind: str) -> Compiler | None:
-    """Returns the compiler `name` if it is in PATH, runs, and is a `kind`; else None."""
+    """Returns the compiler called `name` if it is in PATH, can be run, and is of the `kind`, such as "clang";
+    otherwise None.
+    """
     path = shutil.which(name)
     version = _find_version(path, kind) if path else None
     return Compiler(kind, kind, path, version) if path and version else None
 
 
 def _find_version(path: str, kind: str) -> tuple[int, ...] | None:
-    """Returns the version of the program at `path`; None where it is not a `kind`.
+    """Returns the version of the compiler at `path`; None if it is not of the `kind`.
 
-    It runs again only if the file has changed. A script runs each time, because it may call another compiler.
+    The compiler is asked again only if its file has changed. A script is asked each time, because it may call
+    another compiler.
     """
     try:
         stat = Path(path).stat()

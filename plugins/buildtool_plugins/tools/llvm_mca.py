@@ -1,4 +1,5 @@
-"""Cycles of blocks of code by LLVM's llvm-mca. One run times all blocks, each in a region of its own.
+"""Computes the cycles of blocks of code with LLVM's llvm-mca. One run times all blocks, each in a region of
+its own.
 
 A block is timed as the body of a loop: llvm-mca's cycles for many iterations minus those for few, so that
 filling the pipeline does not count. These models have no taken branches, caches and memories. Instructions
@@ -22,7 +23,7 @@ from buildtool_plugins.tools.find import find_clang
 
 FEW, MANY = 20, 70  # iterations of a block
 SKIP = "-skip-unsupported-instructions=lack-sched"
-CALLS = "-call-latency=1"  # else a call takes 100 cycles; what a taken branch costs, Pipeline says
+CALLS = "-call-latency=1"  # otherwise a call takes 100 cycles; Pipeline has the cost of taken branches
 FIRST_WITH_CALLS, FIRST_WITH_SKIP = 19, 20  # versions of LLVM
 MARKS = 5  # after each block: a condition at its end may apply to four more instructions
 _MOST_TRIES = 16  # for a version that cannot skip instructions
@@ -38,10 +39,12 @@ _UNSUPPORTED = re.compile(r"^note: instruction:\s+(\S+)(.*)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Isa:
-    """An instruction set for LLVM: its triple, and a mark between blocks of code.
+    """An instruction set for LLVM.
 
-    `mark` is the code of an instruction that no kernel contains, `mark_text` its text.
-    `options`: more options for llvm-mca.
+    `triple`: its target triple.
+    `mark`, `mark_text`: the code and the text of an instruction that marks the end of a block. No kernel
+    contains it.
+    `options`: further options for llvm-mca.
     """
 
     triple: str
@@ -54,7 +57,9 @@ class Isa:
 class LlvmMca:
     """Times blocks of code with LLVM's model of a core; see buildtool.target.plugin.Timer.
 
-    `mca` and `mc` are the paths of llvm-mca and llvm-mc.
+    `mca`, `mc`: the paths of llvm-mca and llvm-mc.
+    `model`: LLVM's name of the core.
+    `skips`: the option that leaves out unknown instructions, if this version has it.
     """
 
     mca: str
@@ -66,11 +71,11 @@ class LlvmMca:
 
     @property
     def identity(self) -> str:
-        """The program, its version and the model."""
+        """The program, its version and the model, as one text."""
         return f"llvm-mca {self.version}, -mcpu={self.model}"
 
     def time(self, blocks: Sequence[bytes]) -> list[BlockTime]:
-        """Returns the time of each block, in order; raises ToolError."""
+        """Returns the time of each block of machine code, in order. Raises ToolError if a program fails."""
         if not blocks:
             return []
         texts = self.disassemble(blocks)
@@ -108,10 +113,12 @@ class LlvmMca:
     def _cycles(
         self, texts: Sequence[Sequence[str]], iterations: int, dropped: set[str]
     ) -> tuple[dict[int, int], set[str]]:
-        """Returns the cycles of each block for all iterations, and the skipped instructions.
+        """Returns the cycles of each block for all `iterations`, by the block's number, and the names of
+        unknown instructions.
 
-        Blocks without a known instruction are left out. `dropped`: the instructions to remove before the
-        call, for a version that cannot skip them. The method may add more.
+        `texts` has the blocks' instructions. A block without any known instruction is left out. `dropped` has
+        the instructions to remove before the call, for a version that cannot skip them; this method may add
+        more.
         """
         options = (f"-iterations={iterations}", CALLS, "-resource-pressure=false", "-instruction-info=false")
         for _ in range(_MOST_TRIES):
@@ -144,7 +151,9 @@ class LlvmMca:
 
 
 def llvm_mca(model: str, isa: Isa) -> LlvmMca:
-    """Returns the llvm-mca of the clang in use; raises ToolError with the command that installs it."""
+    """Returns the llvm-mca of the clang in use. If it is missing or too old, the ToolError's hint is the
+    command that installs it.
+    """
     clang = find_clang()
     version = clang.version[0]
     if version < FIRST_WITH_CALLS:
@@ -165,12 +174,14 @@ def llvm_mca(model: str, isa: Isa) -> LlvmMca:
 
 
 def _instruction_name(line: str) -> str:
-    """Returns the name of an instruction."""
+    """Returns the name of the instruction in a line."""
     return line.partition(" ")[0]
 
 
 def _moved_words(line: str) -> int:
-    """Returns how many words an instruction with a list or pair of registers moves; 0 for other ones."""
+    """Returns how many words an instruction with a list or pair of registers loads or stores; 0 for other
+    instructions.
+    """
     match = _SEVERAL_WORDS.match(line)
     if match is None:
         return 0
@@ -181,7 +192,9 @@ def _moved_words(line: str) -> int:
 
 
 def _close_conditions(text: Sequence[str]) -> list[str]:
-    """Shortens conditions (Thumb's IT, Helium's VPT) that also apply to instructions after the block."""
+    """Returns a block's instructions in which conditions (Thumb's IT, Helium's VPT) end with the block at the
+    latest.
+    """
     lines = []
     for following, line in zip(range(len(text) - 1, -1, -1), text, strict=True):
         match = _CONDITION.match(line)

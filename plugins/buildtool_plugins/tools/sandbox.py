@@ -1,4 +1,7 @@
-"""Runs a program in an empty folder: files in, files and text out, a time limit, errors as ToolError."""
+"""Runs a program in an empty folder, with given files, and returns the files and the text that it writes.
+
+There is a time limit. Errors are ToolErrors.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ def run_program(
     """Runs `command`; returns its output files by name, and its text (stdout and stderr) after `clean`.
 
     `what` names the program in errors. `links` are files to link into the folder. `optional` outputs may be
-    missing. Raises ProgramError on a non-zero exit, ToolError at the time limit or for a missing output.
+    missing. Raises ProgramError on a non-zero exit, ToolError at the time limit or if an output is missing.
     """
     with scratch() as folder:
         work = Path(folder)
@@ -55,7 +58,7 @@ def run_program(
 
 
 def what_is_left(command: Sequence[str], request: RunRequest, links: Sequence[Path]) -> dict[str, bytes]:
-    """Runs a program that is known to fail; returns those of the request's outputs that it wrote."""
+    """Runs a program that is known to fail; returns those of the request's outputs that it has written."""
     with scratch() as folder:
         work = Path(folder)
         _prepare(work, request, links)
@@ -85,7 +88,9 @@ def _path_inside(work: Path, name: str) -> Path:
 
 
 def _execute(command: Sequence[str], work: Path, request: RunRequest, what: str) -> tuple[int | None, str]:
-    """Returns the exit code (None: ended at the time limit) and the output."""
+    """Runs the program in the folder `work`. Returns its exit code (None: it was ended at the time limit) and
+    its text.
+    """
     # The output goes to a file, so that the time limit also holds for a program that prints without end.
     with (work / ".text").open("w+b") as text:
         try:
@@ -100,7 +105,9 @@ def _execute(command: Sequence[str], work: Path, request: RunRequest, what: str)
 def start(
     command: Sequence[str], output: IO[bytes], work: Path | None = None
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Starts a program in the folder `work`; kills it when the context ends. Its output goes to `output`."""
+    """A context with a running program, which is killed when the context ends. It runs in the folder `work`,
+    and its text goes to `output`.
+    """
     process = subprocess.Popen(
         command,
         cwd=work,
@@ -118,7 +125,9 @@ def start(
 
 
 def _end_with_parent() -> Callable[[], None] | None:
-    """Returns a function that makes a child end with this process, even if that is killed (Linux only)."""
+    """Returns a function that makes a child process end with this process, even if this one is killed; None
+    on systems other than Linux.
+    """
     if not sys.platform.startswith("linux"):
         return None
     import ctypes
@@ -132,7 +141,9 @@ def _end_with_parent() -> Callable[[], None] | None:
 
 
 def _wait_for_end(process: subprocess.Popen[bytes], work: Path, request: RunRequest) -> int | None:
-    """Returns the program's exit code, None at the time limit; meanwhile reports its progress."""
+    """Returns the program's exit code; None at the time limit. Meanwhile it reports the size of the first
+    output file.
+    """
     end = time.monotonic() + request.timeout
     while (seconds := end - time.monotonic()) > 0:
         if request.written is not None:

@@ -1,7 +1,8 @@
-"""The xcore family: plans are for the chip; networks run as its code in a simulator of ours, the XS3 runner.
+"""The xcore family. Plans are for the chip. Networks run as the chip's code in buildtool's own simulator, the
+XS3 runner.
 
-With a compiler of this machine they run here, with a model of the vector unit: where clang has no back end
-for XCore, and for debuggers. A project for XMOS's XTC tools is compiled where the tools are in PATH.
+With a compiler of this machine they run as its programs, with a model of the vector unit: for debuggers, and
+if clang has no back end for XCore. A project for XMOS's XTC tools is compiled if the tools are in PATH.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from buildtool.target.plugin import Exported, Harness, VendorBuild
 from buildtool.target.types import Board, Flashing, Issues, Reality, RunRequest, RunResult, Toolchain, Wiring
 from buildtool_plugins.host import HostPlugin
 from buildtool_plugins.tools.sandbox import run_program
-from buildtool_plugins.xs3.container import is_image
+from buildtool_plugins.xs3.elf_files import is_image
 
 if TYPE_CHECKING:
     from buildtool_plugins.tools.find import Compiler
@@ -34,7 +35,7 @@ _LINE = re.compile(r"(\d+) (\d+) (\d+) (\d+) (\d+)")
 
 
 class XcorePlugin(HostPlugin):
-    """The plugin for xcore boards. Programs run on this machine, so other methods are the host's."""
+    """The plugin for xcore boards. Methods that it does not define are those of the host family."""
 
     name = "xcore"
     root = Path(__file__).resolve().parent
@@ -42,13 +43,16 @@ class XcorePlugin(HostPlugin):
     toolchains = (RUNNER, "clang", "gcc")
 
     def requantisations(self, board: Board) -> dict[str, tuple[str, ...]]:
-        """Returns the kernel families for 16-bit multipliers; only XS3 has them, because VX4's differ."""
+        """Returns the kernel families for requantisation with 16-bit multipliers; only for XS3, because VX4's
+        multipliers differ.
+        """
         return {"vpu16": ("xcore_vpu16",)} if board.core.isa == "xs3" else {}
 
     def toolchain(self, board: Board, name: str) -> Toolchain:
-        """Returns the host's toolchain, or for "xs3" clang's XCore back end for the XS3 runner.
+        """Returns the toolchain `name`: for "xs3" clang's XCore back end, for other names a compiler of this
+        machine.
 
-        For "" it is the board's first one, but one of the host's where `_find_runner` raises.
+        For "" it is the board's first one; if that is "xs3" and not available, a compiler of this machine.
         """
         names = self.find_toolchains(board, name)
         others = tuple(one for one in names if one != RUNNER)
@@ -61,7 +65,7 @@ class XcorePlugin(HostPlugin):
         return super().toolchain(dataclasses.replace(board, toolchains=others), name)
 
     def _runner(self, board: Board) -> Toolchain:
-        """Returns the toolchain for the XS3 runner; raises ToolError as `_find_runner` does."""
+        """Returns the toolchain for the XS3 runner. Raises ToolError as `_find_runner` does."""
         from buildtool_plugins.tools.find import find_ar
         from buildtool_plugins.xs3 import cc
         from buildtool_plugins.xs3.compiler import CFLAGS, RUNTIME
@@ -88,31 +92,39 @@ class XcorePlugin(HostPlugin):
         )
 
     def harness(self, board: Board) -> Harness:
-        """Returns the host's test program, whose files and text are also the XS3 runner's."""
+        """Returns the sources of the host's test program. The XS3 runner runs the same program."""
         plain = super().harness(board)
         (own,) = (path for path in plain.sources if path.name != "harness.c")
         others = tuple(path for path in plain.sources if path != own)
         return Harness((*others, self.root / "harness_io.c"), plain.includes)
 
     def reality(self, board: Board) -> Reality:
-        """Returns the reality of a program by the board's first toolchain."""
+        """Returns how close a run of a program by the board's first toolchain is to the real board."""
         return SIMULATED if board.toolchains[:1] == (RUNNER,) else _describe_model(board)
 
     def board_of(self, board: Board, image: bytes) -> Board:
-        """Returns the board with the toolchains that make such images; an image for XS3 is not native."""
+        """Returns the board with only those toolchains that make images like `image`. With an image for XS3,
+        the board is not native.
+        """
         if is_image(image):
             return dataclasses.replace(board, toolchains=(RUNNER,), emulator=None)
         others = tuple(name for name in board.toolchains if name != RUNNER)
         return dataclasses.replace(board, toolchains=others)
 
     def counting_harness(self, board: Board) -> Harness:
-        """Returns the host's test program, with counters in the vector unit's model."""
+        """Returns the sources of the host's test program, whose model of the vector unit counts issue
+        slots.
+        """
         plain = self.harness(board)
         own = kernels_root() / "xcore_vpu"
         return Harness((*plain.sources, ISSUES_SOURCE), (*plain.includes, own), ISSUES_FLAGS)
 
     def run(self, board: Board, image: Path, request: RunRequest) -> RunResult:
-        """Runs a program for XS3 in the runner, others here; `count` then needs one that counts issues."""
+        """Runs an image for XS3 in the XS3 runner, and any other image as a program of this machine.
+
+        A program of this machine must have been built with `counting_harness` if the request has `count`: it
+        writes the file of issue slots itself.
+        """
         if is_image(image.read_bytes()):
             return _run_on_xs3(image, request)
         outputs = (*request.outputs, *((ISSUES,) if request.count else ()))
@@ -121,7 +133,9 @@ class XcorePlugin(HostPlugin):
         return dataclasses.replace(result, issues=issues, reality=_describe_model(board))
 
     def flashing(self, board: Board, image: Path, tool: str) -> Flashing:
-        """Raises ToolError with the commands to run: buildtool's own images run only on this machine."""
+        """Raises ToolError, whose hints are the commands to run by hand: buildtool's own images run only on
+        this machine.
+        """
         from buildtool_plugins.xcore import xtc
 
         raise xtc.by_hand(image.stem)
@@ -139,16 +153,19 @@ class XcorePlugin(HostPlugin):
         return xtc.project(exported)
 
     def vendor_build(self, net: str, folder: Path, tell: Callable[[str], None]) -> VendorBuild | None:
-        """Compiles the project to an .xe if XTC is in PATH; raises ToolError with its tools' messages."""
+        """Compiles the project to an .xe file; None if XTC is not in PATH. Raises ToolError with the messages
+        of its tools if they fail.
+        """
         from buildtool_plugins.xcore import xtc
 
         return xtc.compile_project(net, folder, tell)
 
 
 def _find_runner(board: Board) -> Compiler:
-    """Returns the clang that compiles for the XS3 runner; raises ToolError.
+    """Returns the clang that compiles for the XS3 runner.
 
-    The runner has one memory that programs write to, which has globals and arena.
+    Raises ToolError if this clang has no back end for XCore, or if the arena is not in the memory of the
+    globals: the runner has only one memory that programs write to.
     """
     from buildtool_plugins.xs3.compiler import find_compiler
 
@@ -164,7 +181,9 @@ def _find_runner(board: Board) -> Compiler:
 
 
 def _describe_model(board: Board) -> Reality:
-    """Returns the reality of a program of this machine, with why there is no other if that is so."""
+    """Returns the reality of a program of this machine. Its text says why the XS3 runner cannot be used, if
+    that is so.
+    """
     try:
         _find_runner(board)
     except ToolError as error:
@@ -173,7 +192,9 @@ def _describe_model(board: Board) -> Reality:
 
 
 def _run_on_xs3(image: Path, request: RunRequest) -> RunResult:
-    """Runs an image of toolchain xs3; issues are always counted, if a network marks its operators."""
+    """Runs an image of the toolchain xs3. Issue slots are always counted, if the network marks its
+    operators.
+    """
     from buildtool_plugins.xs3.machine import compile_runner
 
     program = [sys.executable, "-m", "buildtool_plugins.xs3.run", str(compile_runner())]
@@ -187,7 +208,9 @@ def _run_on_xs3(image: Path, request: RunRequest) -> RunResult:
 
 
 def parse_issues(text: bytes) -> dict[int, Issues]:
-    """Returns the issues of each operator; raises ToolError if the counts are cut off."""
+    """Returns the issue slots of each operator, from the text of a counting firmware. Raises ToolError if it
+    is damaged.
+    """
     issues: dict[int, Issues] = {}
     lines = text.decode("ascii", "replace").splitlines()
     for line in lines[:-1]:

@@ -52,10 +52,10 @@ Flags: TypeAlias = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Sums:
-    """The sums of each channel.
+    """The possible sums of each channel. The output before clamping is v = (sum + bias) * m + zero_point.
 
-    Each is from `least` to `most`. The output before clamping is v = (sum + bias) * m + zero_point. `low`,
-    `high`: the limits of the output, the same for all channels.
+    `least`, `most`: the smallest and the largest sum, without `bias`.
+    `low`, `high`: the limits of the output, the same for all channels.
     """
 
     least: Int
@@ -68,10 +68,11 @@ class Sums:
 
 
 class Factors(NamedTuple):
-    """The unit's parameters for each channel, padded to a multiple of 16; `up` is the same in a group of 16.
+    """The unit's parameters for each channel, padded to a multiple of 16; `up` is the same in a group of 16
+    channels.
 
     `error`: the largest error for all possible sums, in output steps before the last rounding.
-    `rounded`: whether the unit requantises the channel. Otherwise all other fields are 0, and the channel is
+    `rounded`: whether the unit requantises the channel. If not, all other fields are 0, and the channel is
     requantised exactly.
     """
 
@@ -85,7 +86,9 @@ class Factors(NamedTuple):
 
 
 def choose_factors(sums: Sums, most_error: float = MOST_ERROR) -> Factors:
-    """Returns the factors of all groups; groups with an error above `most_error` are requantised exactly."""
+    """Returns the parameters for all channels. Groups with an error above `most_error` are requantised
+    exactly.
+    """
     count, padded = len(sums.m), _pad_channels(sums)
     lanes = _Lanes(padded)
     up = np.repeat(lanes.up.reshape(-1, LANES).max(axis=1), LANES)
@@ -100,9 +103,8 @@ def choose_factors(sums: Sums, most_error: float = MOST_ERROR) -> Factors:
 
 
 def _fits_in_32_bits(sums: Sums) -> Flags:
-    """Whether all of a channel's values fit in 32 bits, in the unit and in the reference.
-
-    The channels are padded to a multiple of 16.
+    """Returns for each channel, padded to a multiple of 16, whether all its values fit in 32 bits, in the
+    unit and in the reference.
     """
     swing = np.abs(sums.bias) + (sums.most - sums.least)
     _, exponent = np.frexp(sums.m)
@@ -113,7 +115,9 @@ def _fits_in_32_bits(sums: Sums) -> Flags:
 
 @dataclass(frozen=True)
 class _Channels:
-    """Channels, padded to a multiple of 16. Sums are from `least` to `most`, and v = sum * m + offset."""
+    """Channels, padded to a multiple of 16. Sums are from `least` to `most`, and v = sum * m + offset. `low`
+    and `high` are the limits of the output.
+    """
 
     least: Int
     most: Int
@@ -124,7 +128,9 @@ class _Channels:
 
 
 def _pad_channels(sums: Sums) -> _Channels:
-    """Pads the channels to a multiple of 16; m is 0 for padding and where the output never changes."""
+    """Returns the channels, padded to a multiple of 16. m is 0 for padding, and for channels whose output
+    never changes.
+    """
     extra = -len(sums.m) % LANES
     offset = sums.bias * sums.m + sums.zero_point
     above = offset + sums.m * sums.least >= sums.high
@@ -139,9 +145,11 @@ def _pad_channels(sums: Sums) -> _Channels:
 class _Lanes:
     """Values of each channel that do not depend on the other channels of its group.
 
-    `centre`: v where the accumulator is 0. `least`, `most`: the accumulator's limits for relevant sums.
-    `largest`: its largest magnitude there. `scale`: the largest value that 15 bits allow. `up`: the smallest
-    value with which a factor fits in 15 bits.
+    `centre`: v if the accumulator is 0.
+    `least`, `most`: the accumulator's limits for relevant sums (see the module).
+    `largest`: the accumulator's largest magnitude for relevant sums.
+    `scale`: the largest scale with which the accumulator fits in 15 bits.
+    `up`: the smallest `up` with which the factor fits in 15 bits.
     """
 
     def __init__(self, sums: _Channels) -> None:
@@ -156,7 +164,7 @@ class _Lanes:
 
 
 def _relevant_sums(sums: _Channels) -> tuple[Floats, Floats]:
-    """Returns the first and the last relevant sum, as whole numbers."""
+    """Returns the first and the last relevant sum of each channel (see the module), as whole numbers."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         first = np.floor((sums.low - sums.offset) / sums.m)
         last = np.ceil((sums.high - sums.offset) / sums.m)
@@ -167,7 +175,10 @@ def _relevant_sums(sums: _Channels) -> tuple[Floats, Floats]:
 
 
 def _range_with_bias(sums: _Channels, first: Floats, last: Floats) -> tuple[Floats, Floats]:
-    """Returns the part of first..last whose v is within MOST_CENTRE of 0; if empty, the nearest sum."""
+    """Returns the first and the last sum between `first` and `last` whose v is within MOST_CENTRE of 0.
+
+    If there is no such sum, both are the nearest sum.
+    """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ends = [np.rint((v - sums.offset) / sums.m) for v in (-MOST_CENTRE, MOST_CENTRE)]
     low, high = (np.where(sums.m > 0, np.clip(end, first, last), 0.0) for end in ends)
@@ -175,7 +186,7 @@ def _range_with_bias(sums: _Channels, first: Floats, last: Floats) -> tuple[Floa
 
 
 def _most_exponent(values: Floats) -> Int:
-    """Returns the largest e with round(value * 2^e) <= 32767; 40 where the value is 0."""
+    """Returns the largest e with round(value * 2^e) <= 32767; 40 for a value of 0."""
     fraction, exponent = np.frexp(values)
     exponents = MOST_SHIFT - exponent.astype(np.int64)
     exponents -= np.rint(np.ldexp(fraction, MOST_SHIFT)) > MOST
@@ -184,7 +195,7 @@ def _most_exponent(values: Floats) -> Int:
 
 
 def _try_factors(sums: _Channels, lanes: _Lanes, up: Int, less: int) -> Factors:
-    """Returns the factors for a group's `up`, with scales that are `less` below the largest ones."""
+    """Returns the parameters with the groups' `up`, and scales that are `less` below the largest ones."""
     scale = np.minimum(lanes.scale - less, up)
     down = up - scale
     factor = np.rint(np.ldexp(sums.m, _POINT - scale))
@@ -209,7 +220,9 @@ def _try_factors(sums: _Channels, lanes: _Lanes, up: Int, less: int) -> Factors:
 
 
 def _ends_at_limits(sums: _Channels, lanes: _Lanes, bias: Floats, error: Floats) -> Flags:
-    """Whether the output is at its limit wherever y saturates for a relevant sum."""
+    """Returns for each channel whether the output is at its limit wherever y (see the module) saturates for a
+    relevant sum.
+    """
     above, below = lanes.most * sums.m, -lanes.least * sums.m  # limits of y * 2^-8
     room = (MOST - 1) * 0.5**FRACTION - error
     highest, lowest = (bias + MOST) * 0.5**FRACTION, (bias - MOST) * 0.5**FRACTION
@@ -219,7 +232,7 @@ def _ends_at_limits(sums: _Channels, lanes: _Lanes, bias: Floats, error: Floats)
 
 
 def _best_of(candidates: list[Factors]) -> Factors:
-    """Returns for each channel the candidate with the smallest error, or the first of several."""
+    """Returns for each channel the candidate with the smallest error; the first one if several are equal."""
     which = np.stack([candidate.error for candidate in candidates]).argmin(axis=0)[None]
     return Factors(
         *(np.take_along_axis(np.stack(values), which, 0)[0] for values in zip(*candidates, strict=True))

@@ -1,6 +1,7 @@
-"""XMOS's XTC tools: a network's project for them, the flash container of its weights, and its compilation.
+"""Makes a project for XMOS's XTC tools from a network, packs its weights in the tools' flash container, and
+compiles it.
 
-The project is a small application around the network, built by CMake. It is compiled where the tools are in
+The project is a small application around the network, built by CMake. It is compiled if the tools are in
 PATH. It has never been built with the real tools: its commands follow XMOS's application note, and a result
 that does not begin as an .xe file does is refused.
 """
@@ -52,14 +53,17 @@ _INPUT = "    memset(@net@_input({0}), 0, @NET@_INPUT{0}_BYTES);\n"
 
 
 def folder(net: str) -> str:
-    """Returns the name of the project's folder, which is beside the network's files."""
+    """Returns the name of the project's folder, which lies beside the network's files. `net` is the network's
+    name in C.
+    """
     return f"{net}_xtc"
 
 
 def project(exported: Exported) -> dict[str, bytes]:
-    """Returns the project's files, and the weights in the vendor's flash container.
+    """Returns the files of the project by name, and the weights in the vendor's flash container.
 
-    Returns nothing where weights are not loaded from flash: the application's loader reads only flash.
+    Returns no files if the weights are not loaded from flash, because the application's loader reads only
+    flash.
     """
     net, board = exported.net, exported.board
     header = exported.files[f"{net}.h"].decode()
@@ -109,7 +113,7 @@ _SWAPPED = bytes((byte & 15) << 4 | byte >> 4 for byte in range(256))
 
 @dataclass(frozen=True)
 class Entry:
-    """A network in the container. `model` is a file for the vendor's interpreter, and may be empty."""
+    """A network in the flash container. `model` is a file for the vendor's interpreter, and may be empty."""
 
     params: bytes
     model: bytes = b""
@@ -118,7 +122,9 @@ class Entry:
 
 
 def pack(entries: Sequence[Entry]) -> bytes:
-    """Returns the container's file; raises ToolError where it would not fit in 32-bit offsets."""
+    """Returns the bytes of the flash container. Raises ToolError if it would need offsets of more than 32
+    bits.
+    """
     head, body = bytearray(PATTERN + VERSION), bytearray()
     start = HEAD + _OFFSETS.size * len(entries)
     for entry in entries:
@@ -151,7 +157,9 @@ def by_hand(net: str) -> ToolError:
 
 
 def commands() -> list[list[str]]:
-    """Returns the commands that compile a project, in its folder; raises ToolError if a tool is missing."""
+    """Returns the commands that compile a project, to be run in its folder. Raises ToolError if a program is
+    missing.
+    """
     for name in TOOLS:
         if shutil.which(name) is None:
             hint = "apt-get install cmake" if name == "cmake" else HINT
@@ -160,9 +168,9 @@ def commands() -> list[list[str]]:
 
 
 def compile_project(net: str, place: Path, tell: Callable[[str], None]) -> VendorBuild | None:
-    """Compiles the project in `place` to an .xe; returns None if XTC or the project is missing.
+    """Compiles the project in `place` to an .xe file; returns None if XTC or the project is missing.
 
-    Raises ToolError with the messages of XTC's tools.
+    Raises ToolError with the messages of XTC's tools if they fail.
     """
     where = place / folder(net)
     if not is_there() or not where.is_dir():

@@ -1,1 +1,3 @@
-"""Runs XS3 code: an assembler, a linker, and one logical core with its vector unit."""
+"""Runs XS3 code on this machine: an assembler, a linker, and a simulator of one logical core with its vector
+unit.
+"""

@@ -1,8 +1,8 @@
 """Assembles XS3 text: what clang's XCore back end writes, and `.S` files after the C preprocessor.
 
-In dual issue (`.issue_mode dual`) everything has 32 bits: a bundle, or a long instruction. A statement alone
-takes its long form if it has one, as XMOS's assembler does; otherwise it shares its bundle with a nop. Of two
-that could be in either half, the first is the lower one.
+In dual issue (`.issue_mode dual`) everything has 32 bits: a bundle of two short instructions, or a long
+instruction. A single statement takes its long form if it has one, as in XMOS's assembler; otherwise it shares
+its bundle with a nop. Of two statements that could be in either half, the first is in the lower one.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _LEFT_OUT = (".note", ".debug", ".comment", ".eh_frame")  # beginnings of sectio
 
 
 def assemble(text: str, name: str = "text") -> Object:
-    """Returns the object; raises ToolError with the line."""
+    """Returns the object that the text assembles to. Raises ToolError with the line of a mistake."""
     return _Assembler(name).run(text)
 
 
@@ -83,7 +83,7 @@ class _Assembler:
         }
 
     def run(self, text: str) -> Object:
-        """Returns the object of a whole text."""
+        """Returns the object that a whole text assembles to."""
         if "/*" in text:
             text = re.sub(r"/\*.*?\*/", lambda m: "\n" * m[0].count("\n"), text, flags=re.DOTALL)
         for self.line, line in enumerate(text.splitlines(), 1):
@@ -102,7 +102,7 @@ class _Assembler:
     # ---- statements ------------------------------------------------------------------------------
 
     def _statements(self, line: str) -> Iterator[str]:
-        """Yields the statements of a line; adds its labels."""
+        """Yields the statements of a line without labels and comments; defines its labels."""
         if "#" in line or "/" in line:
             line = _COMMENT.sub(lambda match: match[1] or "", line)
         while match := _LABEL.match(line):
@@ -275,7 +275,7 @@ class _Assembler:
     # ---- instructions ----------------------------------------------------------------------------
 
     def _single(self, op: Operation) -> None:
-        """Emits an instruction of single issue."""
+        """Emits an instruction in single issue."""
         if op.symbol is not None:
             self._with_symbol(op)
         elif op.shorts:
@@ -284,7 +284,7 @@ class _Assembler:
             self.draft.last().data += encode_long(op.longs[0], op.values).to_bytes(4, "little")
 
     def _alone(self, op: Operation) -> None:
-        """Emits an instruction of dual issue that has no partner."""
+        """Emits an instruction that has no partner, in dual issue."""
         if op.symbol is not None:
             self._with_symbol(op)
         elif op.longs:
@@ -294,7 +294,7 @@ class _Assembler:
             self._put_halves(*((NOP, half) if op.lane == "m" else (half, NOP)))
 
     def _with_symbol(self, op: Operation) -> None:
-        """Emits an instruction whose number is a symbol's address or distance."""
+        """Emits an instruction whose number is the address of a symbol, or the distance to it."""
         it, (name, addend) = op.longs[0], op.single_symbol()
         if op.is_jump:
             self.draft.pieces.append(Jump(it, op.values, (name, addend), self.is_dual, self.is_dual))
@@ -306,7 +306,7 @@ class _Assembler:
         piece.data += encode_long(it, op.values).to_bytes(4, "little")
 
     def _bundle(self, texts: list[str]) -> None:
-        """Emits the bundle of one or two statements; an empty one is a nop."""
+        """Emits a bundle of one or two statements. An empty statement is a nop."""
         if not self.is_dual:
             raise ToolError("a bundle in single issue", hint="write .issue_mode dual")
         if len(texts) > 2:
@@ -360,7 +360,9 @@ class _Assembler:
 
 
 def _cuts(line: str) -> list[int]:
-    """Returns where a line's statements are separated: at semicolons outside braces and texts."""
+    """Returns the positions of the semicolons that separate the statements of a line: those outside braces
+    and texts.
+    """
     cuts, depth, is_text = [], 0, False
     for at, char in enumerate(line):
         if char == '"':

@@ -1,11 +1,12 @@
-"""A compiler driver for the XS3 runner, called as clang is.
+"""A compiler driver for the XS3 runner. Its command line is like that of clang.
 
     buildtool-xs3-cc --clang=PATH FLAG... -c FILE -o OBJECT
     buildtool-xs3-cc --clang=PATH FLAG... [--ram=NAME,BASE,BYTES] [--far=...] [--stack=BYTES] [-Map=FILE]
                      -o IMAGE OBJECT... ARCHIVE...
 
-C is compiled by clang's XCore back end, `.S` goes through its preprocessor; objects hold the text. A link
-assembles all of them, and keeps what `_start` reaches. --ram has code, data and stack, --far the weights.
+C is compiled by clang's XCore back end, `.S` files by its preprocessor; objects hold the assembly text. A
+link assembles all of them, and keeps the sections that `_start` needs. --ram is the memory for code, data and
+stack, --far that for the weights.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _CHUNK = 3 << 16  # bytes in a line of base64
 
 
 def program() -> str:
-    """Returns the path of the driver as a program; raises ToolError."""
+    """Returns the path of the driver as an installed program. Raises ToolError if it is not installed."""
     beside = Path(sys.executable).with_name(NAME)
     found = str(beside) if beside.is_file() else shutil.which(NAME)
     if found is None:
@@ -41,7 +42,7 @@ def program() -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Compiles or links, by default as the command line says; returns the exit status."""
+    """Compiles or links, as the arguments say (None: those of the command line). Returns the exit status."""
     words = sys.argv[1:] if arguments is None else arguments
     clang = next((word.partition("=")[2] for word in words if word.startswith("--clang=")), "clang")
     rest = [word for word in words if not word.startswith(("--clang=", *_OF_LINKS))]
@@ -59,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _compile(clang: str, words: list[str], output: Path) -> int:
-    from buildtool_plugins.xs3.container import write_object
+    from buildtool_plugins.xs3.elf_files import write_object
 
     at = words.index("-o")
     flags = [*words[:at], *words[at + 2 :]]
@@ -82,7 +83,9 @@ def _compile(clang: str, words: list[str], output: Path) -> int:
 
 
 def _contents(name: str, folders: Sequence[Path]) -> str:
-    """Returns directives with a file's bytes; raises ToolError if it is in none of the folders."""
+    """Returns assembler directives with the bytes of the file `name`. Raises ToolError if it is in none of
+    the folders.
+    """
     for folder in folders:
         if (folder / name).is_file():
             data = (folder / name).read_bytes()
@@ -93,9 +96,9 @@ def _contents(name: str, folders: Sequence[Path]) -> str:
 
 def _link(objects: Sequence[Path], output: Path, words: Sequence[str]) -> None:
     from buildtool_plugins.xs3.assembler import assemble
-    from buildtool_plugins.xs3.container import read_object, write_image, write_map
-    from buildtool_plugins.xs3.elf import members
+    from buildtool_plugins.xs3.elf_files import read_object, write_image, write_map
     from buildtool_plugins.xs3.linker import FAR, RAM, STACK_BYTES, link
+    from buildtool_plugins.xs3.vendor_elf import members
 
     texts = []
     for path in objects:

@@ -1,4 +1,6 @@
-"""Compiles C for XS3: clang's XCore back end writes text, for single issue, which our assembler takes."""
+"""Compiles C for XS3: clang's XCore back end writes text, for single issue, which buildtool's own assembler
+reads.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ _SHOWN = 2000  # upper limit for the characters of the compiler's messages that 
 
 
 def find_compiler() -> Compiler:
-    """Returns the clang of this machine; raises ToolError where it has no back end for XCore."""
+    """Returns the clang of this machine. Raises ToolError if it has no back end for XCore."""
     clang = find_clang()
     if not _has_back_end(clang.path):
         raise ToolError(f"{clang.identity} has no back end for XCore", hint=_HINT)
@@ -43,7 +45,9 @@ def _has_back_end(path: str) -> bool:
 
 
 def compile_text(source: Path | str, flags: Sequence[str] = ("-O2",)) -> str:
-    """Returns the assembly text of a C file, or of C given as text; raises ToolError."""
+    """Returns the assembly text of a C file, or of C given as text. Raises ToolError if it does not
+    compile.
+    """
     words = [find_clang().path, *CFLAGS, *flags, "-S", "-x", "c", "-o", "-"]
     is_file = isinstance(source, Path)
     name = str(source) if is_file else "-"
@@ -56,11 +60,13 @@ def compile_text(source: Path | str, flags: Sequence[str] = ("-O2",)) -> str:
 
 
 def compile_c(source: Path | str, flags: Sequence[str] = ("-O2",)) -> Object:
-    """Returns the object of a C file, or of C given as text; raises ToolError."""
+    """Returns the object of a C file, or of C given as text. Raises ToolError if it does not compile."""
     return assemble(compile_text(source, flags), source.name if isinstance(source, Path) else "C")
 
 
 @functools.cache
 def runtime() -> tuple[Object, ...]:
-    """Returns what clang calls: wide integers, floats, and copies of memory."""
+    """Returns the objects with the functions that clang calls: for wide integers, floats, and copies of
+    memory.
+    """
     return tuple(compile_c(path) for path in RUNTIME)

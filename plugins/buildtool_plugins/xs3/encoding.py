@@ -1,4 +1,4 @@
-"""XS3's instructions, read from instructions.h: their text, formats and encodings."""
+"""Reads XS3's instructions from instructions.h, with their text, formats and encodings, and encodes them."""
 
 from __future__ import annotations
 
@@ -26,11 +26,14 @@ _WORD = re.compile(r"[a-z]\w*|\d+|[\[\]:,-]")
 
 @dataclass(frozen=True)
 class Instruction:
-    """A line of instructions.h. `places`: the encoding's operand of each operand in the text."""
+    """An instruction in a line of instructions.h.
+
+    `places` has, for each operand in the text, the letter of the operand in the encoding ("-": it is fixed).
+    """
 
     name: str
     mnemonic: str
-    shape: str  # the operands' text with R for registers and I for numbers, as `Operands.shape` has it
+    shape: str  # the operands' text with R for registers and I for numbers, as from `_operand`
     places: str
     fixed: tuple[int | None, ...]  # of each operand in the text, a register or number that it must be
     format: str
@@ -40,16 +43,20 @@ class Instruction:
 
     @property
     def is_short(self) -> bool:
-        """Whether the encoding has 16 bits (PREFIXED ones have a long form, too)."""
+        """Whether the encoding has 16 bits. Short instructions with a format in PREFIXED also have a long
+        form.
+        """
         return self.format in SHORT
 
     @property
     def number(self) -> str:
-        """Returns the encoding's operand that is a number, or ""."""
+        """The letter of the operand, in the encoding, that is a number; "" if none is."""
         return NUMBERS.get(self.format, ("", 0))[0]
 
     def fits(self, values: Sequence[int], is_long: bool = False) -> bool:
-        """Whether operands, in the text's order, can be encoded."""
+        """Whether the operands `values`, in the text's order, can be encoded; with `is_long` in the long
+        form.
+        """
         for place, fixed, value in zip(self.places, self.fixed, values, strict=True):
             if fixed is not None:
                 if value != fixed:
@@ -74,7 +81,9 @@ class Instruction:
 
 @functools.cache
 def instructions() -> dict[tuple[str, str], tuple[Instruction, ...]]:
-    """Returns (mnemonic, shape) -> the instructions of that text, those of 16 bits first."""
+    """Returns the instructions by their mnemonic and the shape of their operands; those of 16 bits come
+    first.
+    """
     table: dict[tuple[str, str], list[Instruction]] = {}
     for name, text, format_, base, access, traits in _LINE.findall(SOURCE.read_text(encoding="ascii")):
         mnemonic, _, operands = text.partition(" ")
@@ -120,7 +129,7 @@ def _by_place(it: Instruction, values: Sequence[int]) -> dict[str, int]:
 
 
 def encode_short(it: Instruction, values: Sequence[int]) -> int:
-    """Returns the halfword of a short instruction; `values` in the text's order."""
+    """Returns the 16 bits of a short instruction. `values` are the operands in the text's order."""
     o = _by_place(it, values)
     match it.format:
         case "R3" | "RUS2" | "RUS2B":
@@ -136,7 +145,7 @@ def encode_short(it: Instruction, values: Sequence[int]) -> int:
 
 
 def encode_long(it: Instruction, values: Sequence[int]) -> int:
-    """Returns the word of a long instruction, whose lower half lies first in memory."""
+    """Returns the 32 bits of a long instruction. Its lower half comes first in memory."""
     if it.format in PREFIXED:
         at = it.places.index(it.number)
         bits = 10 if it.format == "U10" else 6

@@ -1,4 +1,4 @@
-"""Numbers of assembly text: constants, symbols, and sums of them."""
+"""Parses the numbers of assembly text: constants, symbols, and sums of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _INTEGERS: dict[type[ast.operator], Callable[[int, int], int]] = {
 
 @dataclass(frozen=True)
 class Sum:
-    """A constant, and symbols with whole factors."""
+    """The sum of a constant and of symbols, each times a whole factor."""
 
     constant: int
     terms: Mapping[str, int] = field(default_factory=dict)
@@ -34,7 +34,9 @@ class Sum:
 
 
 def parse(text: str) -> Sum:
-    """Parses an expression in C's operators; raises ToolError."""
+    """Returns the value of an expression with C's operators. Raises ToolError if it is not a sum of
+    symbols.
+    """
     text = text.strip()
     try:
         return Sum(int(text, 0))

@@ -1,6 +1,7 @@
-"""The pieces of a section while it is assembled: which branches are long, where labels lie, and the bytes.
+"""Lays out a section while it is assembled: which branches are long, where labels lie, and the bytes.
 
-A branch of single issue has 16 bits until its target turns out to be too far. Other pieces keep their size.
+A section consists of pieces. A branch in single issue has 16 bits until its target turns out to be too far
+away. The sizes of other pieces do not change.
 """
 
 from __future__ import annotations
@@ -14,20 +15,20 @@ from buildtool_plugins.xs3.objects import Fixup, Section
 from buildtool_plugins.xs3.operations import single_symbol
 
 NOPS = b"\xff\x17"
-_SHORT = {"U10": 2 * 1023}  # bytes that a short branch reaches; others RU6 and U6
+_SHORT = {"U10": 2 * 1023}  # bytes that a short branch reaches, by format; for others see _SHORT_RU6
 _SHORT_RU6 = 2 * 63
 
 
 @dataclass
 class Align:
-    """The next piece begins at a multiple of `to` bytes."""
+    """A piece that makes the next piece begin at a multiple of `to` bytes."""
 
     to: int
 
 
 @dataclass
 class Jump:
-    """A branch or LDAP whose target is a symbol."""
+    """A piece with a branch, or an LDAP, whose target is a symbol and a number to add."""
 
     instruction: Instruction
     values: list[int]  # in the text's order; the target's is 0
@@ -37,13 +38,15 @@ class Jump:
 
     @property
     def size(self) -> int:
-        """Returns the bytes that it takes now."""
+        """The bytes that the piece takes at present."""
         return 4 if self.is_long else 2
 
 
 @dataclass
 class Table:
-    """The branches of a jump table, 16 bits each. One that does not reach goes by a long one behind them."""
+    """A piece with the branches of a jump table, 16 bits each. A branch that does not reach its target goes
+    to a long branch after the table.
+    """
 
     instruction: Instruction
     targets: list[tuple[str, int]]
@@ -51,13 +54,15 @@ class Table:
 
     @property
     def size(self) -> int:
-        """Returns the bytes that it takes now."""
+        """The bytes that the piece takes at present."""
         return 2 * len(self.targets) + 4 * sum(self.is_far)
 
 
 @dataclass
 class Bytes:
-    """Bytes, their fixups, and numbers that depend on labels: offset, size, value."""
+    """A piece with bytes, their relocations (fixups), and numbers that depend on labels, as (offset, size,
+    value).
+    """
 
     data: bytearray = field(default_factory=bytearray)
     fixups: list[Fixup] = field(default_factory=list)
@@ -65,7 +70,7 @@ class Bytes:
 
     @property
     def size(self) -> int:
-        """Returns the number of bytes."""
+        """The number of bytes."""
         return len(self.data)
 
 
@@ -74,7 +79,11 @@ Piece = Align | Jump | Table | Bytes
 
 @dataclass
 class Draft:
-    """A section in the making. `labels`: piece and offset in it; `places`: offsets, known after `lay_out`."""
+    """A section that is being assembled.
+
+    `labels`: the index of each label's piece, and its offset there.
+    `places`: the labels' offsets in the section, known after `lay_out`.
+    """
 
     section: Section
     pieces: list[Piece] = field(default_factory=list)
@@ -82,7 +91,9 @@ class Draft:
     places: dict[str, int] = field(default_factory=dict)
 
     def last(self) -> Bytes:
-        """Returns the bytes at the end, to add to."""
+        """Returns the last piece, to which bytes can be added. If it is not a piece of bytes, a new one is
+        appended.
+        """
         if not self.pieces or not isinstance(self.pieces[-1], Bytes):
             self.pieces.append(Bytes())
         piece = self.pieces[-1]
@@ -90,7 +101,7 @@ class Draft:
         return piece
 
     def starts(self) -> list[int]:
-        """Returns the offset of each piece, and of the end."""
+        """Returns the offset of each piece at present, and the section's size."""
         at, starts = 0, []
         for piece in self.pieces:
             starts.append(at)
@@ -98,7 +109,9 @@ class Draft:
         return [*starts, at]
 
     def lay_out(self, weak: set[str]) -> None:
-        """Decides which branches are long, and writes the section. Branches to `weak` labels are long."""
+        """Decides which branches are long, and writes the section's bytes. Branches to labels in `weak` are
+        always long.
+        """
         growing = [(k, piece) for k, piece in enumerate(self.pieces) if isinstance(piece, (Jump, Table))]
         grown = True
         while grown:
@@ -109,7 +122,12 @@ class Draft:
         self._write(starts)
 
     def _grow(self, piece: Jump | Table, starts: list[int], at: int, weak: set[str]) -> bool:
-        """Lengthens branches that do not reach; returns whether there were any."""
+        """Makes those branches of a piece long that do not reach their target. Returns whether there were
+        any.
+
+        `starts` are the offsets from `Draft.starts`, `at` is the offset of the piece, and branches to labels
+        in `weak` are always long.
+        """
         if isinstance(piece, Jump):
             if piece.is_long:
                 return False
@@ -126,7 +144,9 @@ class Draft:
     def _reaches(
         self, target: tuple[str, int], starts: list[int], after: int, limit: int, weak: set[str]
     ) -> bool:
-        """Whether a branch's target is in the section and at most `limit` bytes away."""
+        """Whether a branch's target is in this section, and at most `limit` bytes away from the offset
+        `after`.
+        """
         name, addend = target
         if name not in self.labels or name in weak:
             return False
@@ -154,7 +174,9 @@ class Draft:
                 data += piece.data
 
     def resolve(self, drafts: list[Draft]) -> None:
-        """Writes the numbers that depend on labels of any draft; raises ToolError."""
+        """Writes the numbers that depend on labels of any of the drafts. Raises ToolError for one that is not
+        a symbol's address plus a constant.
+        """
         for piece, start in zip(self.pieces, self.starts(), strict=False):
             for offset, size, value in piece.sums if isinstance(piece, Bytes) else ():
                 known = _without_distances(value, drafts)
@@ -170,7 +192,7 @@ class Draft:
 
 
 def _without_distances(value: Sum, drafts: list[Draft]) -> Sum:
-    """Returns a sum in which the distances of labels of one section are constants."""
+    """Returns the sum with distances between labels of the same section replaced by constants."""
     for draft in drafts:
         inside = [name for name in value.terms if name in draft.labels]
         if inside and sum(value.terms[name] for name in inside) == 0:

@@ -1,4 +1,6 @@
-"""Places objects in memory and completes their addresses: an image with its segments and symbols."""
+"""Links objects: places their sections in memory and completes their addresses. The result is an image with
+segments and symbols.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from buildtool_plugins.xs3.objects import Fixup, Object, Section, Symbol, patch
 
 RAM_BASE, RAM_BYTES = 0x80000, 0x80000  # one tile's memory
 FAR_BASE, FAR_BYTES = 0x10000000, 0x8000000  # external memory, as software-defined or LPDDR memory has it
-FAR_SECTIONS = (".far", ".nn_weights")  # sections that begin so lie there
+FAR_SECTIONS = (".far", ".nn_weights")  # beginnings of the names of sections that lie in this memory
 IDENTITY = ".nn_identity"
 STACK_BYTES = 0x4000
 STACK_BOTTOM = "__stack_bottom"  # the symbol of the stack's lowest address
@@ -19,7 +21,7 @@ STACK_BOTTOM = "__stack_bottom"  # the symbol of the stack's lowest address
 
 @dataclass(frozen=True)
 class Memory:
-    """A region of the machine's memory. `name` is for errors."""
+    """A memory of the machine, an address range. `name` is for errors."""
 
     base: int
     bytes: int
@@ -31,7 +33,9 @@ FAR = Memory(FAR_BASE, FAR_BYTES, "far")
 
 
 class Piece(NamedTuple):
-    """A section of an object, where it lies in an image."""
+    """The place of an object's section in an image. `owner` is the object's name, `group` the group of
+    sections.
+    """
 
     group: str
     section: str
@@ -42,7 +46,7 @@ class Piece(NamedTuple):
 
 @dataclass
 class Image:
-    """A linked program. `stack`: the first address above the stack, a multiple of 8."""
+    """A linked program. `stack` is the first address above the stack, a multiple of 8."""
 
     memories: tuple[Memory, ...]
     segments: list[tuple[int, bytes]] = field(default_factory=list)
@@ -52,11 +56,11 @@ class Image:
     identity: bytes = b""  # the sections .nn_identity, which lie in no memory
     cp: int = 0
     dp: int = 0
-    end: int = 0  # the first free address behind the program
+    end: int = 0  # the first free address after the program
     stack: int = 0
 
     def address(self, name: str) -> int:
-        """Returns a symbol's address; raises ToolError."""
+        """Returns a symbol's address. Raises ToolError if the program has no such symbol."""
         if name not in self.symbols:
             raise ToolError(f"the program has no symbol '{name}'")
         return self.symbols[name]
@@ -69,11 +73,12 @@ def link(
     far: Memory = FAR,
     stack: int = STACK_BYTES,
 ) -> Image:
-    """Links objects. With `roots`, sections that they do not reach are left out.
+    """Links objects. With `roots`, names of symbols, sections that these do not need are left out.
 
-    In RAM the order is constants, code, data, zeros, large data and large zeros; cp and dp are the first
-    addresses of constants and data. The stack has `stack` bytes and ends at the end of RAM. Raises ToolError
-    for missing or repeated symbols, and where the program does not fit.
+    In `ram` the order is constants, code, data, zeros, large data and large zeros; cp and dp are the first
+    addresses of constants and data. The stack has `stack` bytes and ends at the end of `ram`. Weights lie in
+    the memory `far`. Raises ToolError if a symbol is missing or defined twice, and if the program does not
+    fit.
     """
     linker = _Linker(objects)
     linker.globals.setdefault(STACK_BOTTOM, Symbol(None, (ram.base + ram.bytes - stack + 3) & ~3))
@@ -84,7 +89,7 @@ def link(
         if group == "data":
             image.dp = at = at + -at % 16
         at = _place(sections, group, at, places, image)
-    if far.base == ram.base:  # one memory has both
+    if far.base == ram.base:  # code and weights are in one memory
         end = at = _place(sections, "far", at, places, image)
         image.memories = ram, FAR
     else:
@@ -97,13 +102,13 @@ def link(
     return image
 
 
-# What is addressed from dp is near it: clang puts large objects into sections of their own.
+# Data addressed relative to dp must be near dp: clang puts large objects into sections of their own.
 _LARGE = 4096  # bytes
 _GROUPS = ("const", "code", "data", "zeros", "large data", "large zeros")
 
 
 def _group(section: Section) -> str:
-    """Returns which of _GROUPS a section is in, or "far"."""
+    """Returns the group of sections that a section belongs to: one of _GROUPS, or "far"."""
     if section.name.startswith(FAR_SECTIONS):
         return "far"
     if section.kind != "data":
@@ -115,7 +120,7 @@ def _group(section: Section) -> str:
 def _place(
     sections: Sequence[tuple[Object, Section]], group: str, at: int, places: dict[int, int], image: Image
 ) -> int:
-    """Places the sections of a group one after the other, from an address; returns the end."""
+    """Places the sections of a group one after the other, from the address `at` on. Returns the end."""
     start = at
     for owner, section in sections:
         if _group(section) == group:
@@ -128,7 +133,9 @@ def _place(
 
 
 def _refuse_overflow(memory: Memory, last: str, end: int) -> None:
-    """Raises ToolError, in ld.lld's words, where what ends with the section `last` is too long."""
+    """Raises ToolError, in ld.lld's words, if `end` lies after the memory's end. `last` names the section
+    that ends there.
+    """
     excess = end - memory.base - memory.bytes
     if excess > 0:
         raise ToolError(
@@ -149,14 +156,18 @@ class _Linker:
                     self.globals[name] = symbol
 
     def find(self, owner: Object, name: str) -> Symbol:
-        """Returns the symbol that an object means by a name; raises ToolError."""
+        """Returns the symbol that a name in the object `owner` refers to. Raises ToolError if it is not
+        defined.
+        """
         symbol = owner.locals.get(name) or self.globals.get(name)
         if symbol is None:
             raise ToolError(f"'{name}' is not defined", path=owner.name)
         return symbol
 
     def reached(self, roots: Iterable[str]) -> list[tuple[Object, Section]]:
-        """Returns the sections that the roots need, in the objects' order."""
+        """Returns the sections that the symbols `roots` need, directly or not, with their objects, in the
+        objects' order.
+        """
         owners = {id(section): it for it in self.objects for section in it.sections}
         waiting = [self.globals[name].section for name in roots if name in self.globals]
         missing = [name for name in roots if name not in self.globals]
@@ -172,7 +183,9 @@ class _Linker:
         return [(it, section) for it in self.objects for section in it.sections if id(section) in seen]
 
     def complete(self, sections: list[tuple[Object, Section]], places: dict[int, int], image: Image) -> None:
-        """Fills in all addresses; the image gets segments and symbols."""
+        """Applies all relocations, and gives the image its segments and symbols. `places` has the address of
+        each section.
+        """
 
         def address(symbol: Symbol) -> int:
             return symbol.value + (places[id(symbol.section)] if symbol.section is not None else 0)
@@ -197,7 +210,9 @@ class _Linker:
 
 
 def _pool_of(section: Section, fixup: Fixup, pool: int, image: Image) -> int:
-    """Returns cp or dp, whichever the instruction at a fixup counts from."""
+    """Returns the address that the instruction at a fixup is relative to: cp or dp. For other forms it
+    returns `pool`.
+    """
     if fixup.form != "pool":
         return pool
     half = int.from_bytes(section.data[fixup.offset + 2 : fixup.offset + 4], "little")

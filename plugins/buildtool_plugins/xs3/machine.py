@@ -1,4 +1,6 @@
-"""Runs a linked program on one logical core: calls of functions, memory, registers, counts of issue slots."""
+"""Runs a linked program on a simulated logical core, and gives access to its memory, registers and issue
+slots.
+"""
 
 from __future__ import annotations
 
@@ -43,11 +45,14 @@ MARKS = 4095  # operators that are counted apart; the last mark has all else
 
 @dataclass(frozen=True)
 class Counts:
-    """Issue slots, and beside them the fetch model's stalls.
+    """What was counted for an operator (a mark), or for all of them.
 
-    `vectors`: operations of the vector unit; `products`: those that multiply and accumulate; `runs`: how
-    often the mark was set (of all: the invokes of a network); `idle`: slots of the pieces of calls that
-    threads share, beside each call's longest piece.
+    `issues`: issue slots.
+    `stalls`: stalls of the model of instruction fetch.
+    `vectors`: operations of the vector unit.
+    `products`: those that multiply and accumulate.
+    `runs`: how often the mark was set; for all marks, the invokes of a network.
+    `idle`: issue slots of calls that threads share, without those of each call's slowest thread.
     """
 
     issues: int
@@ -60,20 +65,22 @@ class Counts:
 
 @dataclass(frozen=True)
 class Readings:
-    """The choices on which the vendor's two public models differ; the defaults are those of its tests."""
+    """The choices where the vendor's two public models differ. The defaults are those of the chip's tests."""
 
     vlashr_rounds: bool = False  # lib_nn's model rounds, the chip's tests floor
     vlmaccr_saturates: bool = False  # in 8 bits after every product, as lib_xcore_math's model does
 
 
 class Stopped(ToolError):
-    """A program stopped elsewhere than at its end. `reason`: a place in REASONS."""
+    """A program stopped before its end. `reason` is an index of REASONS."""
 
     reason: int = 0
 
 
 def compile_runner() -> Path:
-    """Returns the path of the runner's library, compiled on first use; it exists until this process ends."""
+    """Returns the path of the simulator's library, which is compiled on first use. It exists until this
+    process ends.
+    """
     kernels = kernels_root()
     names = [FOLDER / name for name in HEADERS]
     names += [kernels / "xcore_vpu" / name for name in ("nn_vpu.h", "nn_vpu_model.h", "nn_vpu_count.h")]
@@ -109,9 +116,10 @@ def _library(path: Path | None) -> ctypes.CDLL:
 
 
 def decode(word: int, is_long: bool) -> tuple[int, dict[str, int]]:
-    """Returns the place of an instruction in instructions.h, from 1 (0: none), and its operands a to f.
+    """Returns the number of an instruction's line in instructions.h, from 1 (0: none), and its operands "a"
+    to "f".
 
-    "number" is the operand that is one.
+    "number" is the operand that is a number.
     """
     operands = (ctypes.c_uint32 * 7)()
     found = _library(None).xs3_decode(word, is_long, ctypes.byref(operands))
@@ -119,11 +127,12 @@ def decode(word: int, is_long: bool) -> tuple[int, dict[str, int]]:
 
 
 class Machine:
-    """One logical core with an image in its memory.
+    """A simulated logical core with an image in its memory.
 
-    Buffers of calls lie between the program's end and its stack: `place` copies one there, `read` gets it
-    back. `call` runs a function by the C ABI and returns r0. Raises Stopped where it does not return.
-    `library`: what `compile_runner` returned, perhaps in another process.
+    The buffers for calls lie between the program's end and its stack: `place` copies data into a new buffer,
+    `read` copies a buffer's content. `call` runs a function by the C ABI and returns r0. It raises Stopped if
+    the function does not return. `library` is a result of `compile_runner`, which may be that of another
+    process.
     """
 
     def __init__(self, image: Image, readings: Readings = Readings(), library: Path | None = None) -> None:
@@ -166,21 +175,23 @@ class Machine:
     # ---- memory ------------------------------------------------------------------------------------
 
     def memory(self, address: int, size: int) -> npt.NDArray[np.uint8]:
-        """Returns the machine's bytes themselves; raises ToolError where it has none."""
+        """Returns the machine's bytes at an address, without copying them. Raises ToolError if it has no
+        memory there.
+        """
         for base, array in self._memories:
             if base <= address and address + size <= base + len(array):
                 return array[address - base : address - base + size]
         raise ToolError(f"the machine has no {size} bytes at {address:#x}")
 
     def write(self, address: int, data: bytes | Buffer) -> None:
-        """Copies bytes into the machine."""
+        """Copies bytes into the machine's memory."""
         flat = np.frombuffer(
             data if isinstance(data, bytes) else np.ascontiguousarray(data).tobytes(), np.uint8
         )
         self.memory(address, len(flat))[:] = flat
 
     def read(self, address: int, size: int, dtype: npt.DTypeLike = np.uint8) -> Buffer:
-        """Returns a copy of `size` elements."""
+        """Returns a copy of the `size` elements at an address."""
         bytes_ = size * np.dtype(dtype).itemsize
         return self.memory(address, bytes_).copy().view(dtype)
 
@@ -191,7 +202,9 @@ class Machine:
         self.registers[12:15] = self.image.cp, self.image.dp, self.image.stack
 
     def reserve(self, size: int, align: int = 8) -> int:
-        """Returns the address of new memory, with zeros, for a buffer."""
+        """Returns the address of `size` new bytes, which are 0, for a buffer. Raises ToolError if RAM is
+        full.
+        """
         address = self._free + -self._free % align
         if address + size + 4096 > self.image.stack:
             raise ToolError(f"no {size} bytes left in the machine's RAM")
@@ -200,7 +213,9 @@ class Machine:
         return address
 
     def place(self, data: bytes | Buffer, align: int = 8, after: int = 32) -> int:
-        """Copies data into new memory and returns its address; `after` readable bytes follow."""
+        """Copies data into a new buffer, and returns its address. At least `after` readable bytes
+        follow it.
+        """
         size = len(data) if isinstance(data, bytes) else data.nbytes
         address = self.reserve(size + after, align)
         self.write(address, data)
@@ -209,10 +224,13 @@ class Machine:
     # ---- runs --------------------------------------------------------------------------------------
 
     def call(self, function: str | int, *arguments: int, is_dual: bool = False, limit: int = LIMIT) -> int:
-        """Calls a function by the C ABI: r0 to r3, then the stack; returns r0 (0 to 2^32 - 1).
+        """Calls a function by the C ABI, with arguments in r0 to r3, then on the stack. Returns r0, unsigned.
 
-        `is_dual`: the caller is in dual issue, as XMOS's compiled C is; clang's is not. Raises Stopped if it
-        does not return, ToolError if sp or a register that belongs to the caller changed.
+        `is_dual`: whether the caller is in dual issue, as code by XMOS's compiler is; clang's is not.
+        `limit`: the number of issue slots after which the program is stopped.
+
+        Raises Stopped if the function does not return, and ToolError if it changes sp or a register that
+        belongs to the caller.
         """
         pc = self.image.address(function) if isinstance(function, str) else function
         r = self.registers
@@ -230,7 +248,9 @@ class Machine:
         return int(r[0])
 
     def run(self, pc: int, limit: int = LIMIT) -> int:
-        """Runs from `pc` (bit 0: dual issue) to the return or `kcall 0`, which gives the exit code r0."""
+        """Runs from the address `pc` (bit 0: dual issue) until the function returns or calls `kcall 0`.
+        Returns the exit code: 0, or r0 for `kcall 0`.
+        """
         reason = self._lib.xs3_run(self._machine, pc, limit)
         if reason == EXITED:
             return int(self.registers[0])
@@ -249,7 +269,7 @@ class Machine:
         return error
 
     def name(self, address: int) -> str:
-        """Returns an address as symbol+offset."""
+        """Returns an address as text, with the nearest symbol before it: "0x80000 (symbol+offset)"."""
         near = [(at, name) for name, at in self.image.symbols.items() if at <= address and name[:1] != "."]
         at, name = max(near, default=(0, ""))
         return f"{address:#x} ({name}+{address - at})" if name else f"{address:#x}"
@@ -257,22 +277,26 @@ class Machine:
     # ---- counts ------------------------------------------------------------------------------------
 
     def counts(self, mark: int = -1) -> Counts:
-        """Returns what was counted since `clear_counts`: of a mark (an operator), of all by default."""
+        """Returns what was counted since `clear_counts` for a mark, which is an operator's position; by
+        default for all.
+        """
         at = self._lib.xs3_count(self._machine, mark).contents
         return Counts(at.issues, at.stalls, at.vectors, at.products, at.runs, at.idle)
 
     def clear_counts(self) -> None:
-        """Sets all counts to 0; the instruction buffer is empty again."""
+        """Sets all counts to 0, and empties the core's instruction buffer."""
         self._lib.xs3_forget(self._machine)
 
     def counts_at(self, address: int, is_dual: bool) -> tuple[int, int]:
-        """Returns how often the instruction at an address was issued, and the stalls before it."""
+        """Returns how often the instruction at an address was issued, and the stalls before it. `is_dual`
+        says that the code there is in dual issue.
+        """
         issues, stalls = ctypes.c_uint64(), ctypes.c_uint64()
         self._lib.xs3_count_at(self._machine, address, is_dual, ctypes.byref(issues), ctypes.byref(stalls))
         return issues.value, stalls.value
 
     def span(self, start: int, end: int, is_dual: bool) -> tuple[int, int]:
-        """Returns issues and stalls of the instructions from `start` to below `end`."""
+        """Returns the issue slots and the stalls of the instructions in [start, end)."""
         each = [self.counts_at(at, is_dual) for at in range(start, end, 4 if is_dual else 2)]
         return sum(a for a, _ in each), sum(b for _, b in each)
 
@@ -280,7 +304,8 @@ class Machine:
 def call_text(
     texts: Sequence[str], function: str, *arguments: int | Buffer, readings: Readings = Readings()
 ) -> tuple[int, list[Buffer], Counts]:
-    """Assembles texts, calls a function once, and returns r0, the buffers after the call, and the counts.
+    """Assembles texts, calls one of their functions, and returns r0, the arrays after the call, and the
+    counts.
 
     Arrays among the arguments are copied into the machine; the function gets their addresses.
     """

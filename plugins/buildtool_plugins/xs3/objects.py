@@ -1,4 +1,6 @@
-"""Object files of the runner: sections with bytes, symbols, and places that the linker completes."""
+"""The objects that the assembler makes and the linker reads: sections with bytes, symbols and relocations
+(fixups).
+"""
 
 from __future__ import annotations
 
@@ -12,12 +14,14 @@ Kind = Literal["code", "const", "data"]  # const is addressed by cp, data by dp
 
 @dataclass(frozen=True)
 class Fixup:
-    """A place in a section that needs a symbol's address.
+    """A relocation: a place in a section that needs a symbol's address.
 
-    `form`: "word" (32 bits, the address itself), "number" (the address itself in a long instruction), "pool"
-    (words from cp or dp, by the section's kind, in a long instruction), "long" (a long branch or LDAP: from
-    the next instruction, in steps of `scale` bytes), "short" (a branch of 16 bits at `offset`; the next
-    instruction is at `after`).
+    `form` is one of these:
+    "word": 32 bits, the address itself.
+    "number": a long instruction with the address itself.
+    "pool": a long instruction with the number of words from cp or dp; the section's kind says which.
+    "long": a long branch or LDAP, with the distance from the next instruction in units of `scale` bytes.
+    "short": a branch of 16 bits at `offset`; the next instruction is at `after`.
     """
 
     offset: int  # bytes from the section's start
@@ -30,7 +34,9 @@ class Fixup:
 
 @dataclass
 class Section:
-    """A piece of memory that stays together. `is_zero`: it has no bytes in the image, `size` only."""
+    """A piece of memory that stays together. If `is_zero`, the image has no bytes for it, and `size` is its
+    length.
+    """
 
     name: str
     kind: Kind
@@ -42,13 +48,15 @@ class Section:
 
     @property
     def bytes(self) -> int:
-        """Returns the length in memory."""
+        """The length in memory, in bytes."""
         return self.size if self.is_zero else len(self.data)
 
 
 @dataclass(frozen=True)
 class Symbol:
-    """A name's place: an offset in a section, or an absolute number."""
+    """The place that a name stands for: the offset `value` in a section, or without a section an absolute
+    number.
+    """
 
     section: Section | None
     value: int
@@ -57,7 +65,9 @@ class Symbol:
 
 @dataclass
 class Object:
-    """What one text or one ELF file becomes. `locals`: seen in this object only."""
+    """The result of assembling a text, or of reading an ELF object. `locals` are symbols that only this
+    object sees.
+    """
 
     name: str
     sections: list[Section] = field(default_factory=list)
@@ -66,9 +76,10 @@ class Object:
 
 
 def patch(section: Section, fixup: Fixup, address: int, at: int, pool: int) -> None:
-    """Writes the symbol's address into a section that lies at `at`; `pool` is cp or dp.
+    """Applies a relocation: writes the symbol's `address` into a section that lies at the address `at`.
+    `pool` is the value of cp or dp.
 
-    Raises ToolError where it is out of reach.
+    Raises ToolError if the address is out of the instruction's reach.
     """
     data, offset = section.data, fixup.offset
     target = address + fixup.addend
@@ -104,7 +115,9 @@ def _steps(distance: int, scale: int, where: str) -> int:
 
 
 def set_number(word: int, number: int, where: str) -> int:
-    """Returns a long instruction with another number; raises ToolError if it has too few bits."""
+    """Returns the long instruction `word` with its number replaced. Raises ToolError if the number has too
+    many bits.
+    """
     bits = 10 if word >> 27 in (0x1A, 0x1B, 0x1C) else 6  # bl, ldap, and bla or ldw with cp
     if not 0 <= number < 1 << (bits + 10):
         hint = "compile with -mcmodel=large, or give the section a place nearer by"

@@ -1,4 +1,6 @@
-"""Statements of assembly text with one instruction: operands, and the encodings that take them."""
+"""Parses statements of assembly text with one instruction: its operands, and the encodings that can hold
+them.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +22,10 @@ Value = Callable[[str], Sum]
 
 @dataclass(frozen=True)
 class Operation:
-    """An instruction's operands in the text's order, and the forms that they fit.
+    """An instruction with its operands in the text's order, and the short and long encodings that can hold
+    them.
 
-    `symbol`: the number that is a symbol's, whose place in `values` has 0.
+    `symbol` is the operand that depends on a symbol, whose place in `values` has 0; None if there is none.
     """
 
     text: str
@@ -33,29 +36,37 @@ class Operation:
 
     @property
     def lane(self) -> str:
-        """Returns the half of a bundle for it: m the upper, r the lower, e either, l neither."""
+        """The half of a bundle in which the instruction can be: m is the upper, r the lower, e either, l
+        neither.
+        """
         return next(trait for trait in "mrel" if trait in (self.shorts or self.longs)[0].traits)
 
     @property
     def is_jump(self) -> bool:
-        """Whether its number is how far a symbol is away."""
+        """Whether the instruction's number is the distance to a symbol."""
         return self.symbol is not None and self.longs[0].mnemonic in JUMPS
 
     def single_symbol(self) -> tuple[str, int]:
-        """Returns the symbol and what is added to it; raises ToolError."""
+        """Returns the name of the operand's symbol, and the constant that is added to it. Raises ToolError if
+        it is another sum.
+        """
         assert self.symbol is not None
         return single_symbol(self.symbol)
 
 
 def single_symbol(value: Sum) -> tuple[str, int]:
-    """Returns the one symbol of a sum, and its constant; raises ToolError."""
+    """Returns the name of the one symbol of a sum, and the sum's constant. Raises ToolError if it is another
+    sum.
+    """
     if len(value.terms) != 1 or next(iter(value.terms.values())) != 1:
         raise ToolError("this place takes one symbol and a constant")
     return next(iter(value.terms)), value.constant
 
 
 def parse_operation(text: str, value: Value) -> Operation:
-    """Parses an instruction; `value` gives the numbers. Raises ToolError if no form takes the operands."""
+    """Parses an instruction; `value` parses its numbers. Raises ToolError if no encoding can hold the
+    operands.
+    """
     words = text.split(None, 1)
     mnemonic = words[0].lower()
     operands = [word.strip() for word in words[1].split(",")] if len(words) > 1 else []
@@ -93,7 +104,7 @@ def _candidates(mnemonic: str, shape: str) -> tuple[Instruction, ...]:
 
 
 def _operand(text: str, value: Value) -> tuple[str, list[int | Sum]]:
-    """Returns an operand's shape, and its registers and numbers."""
+    """Returns an operand's shape, as in the keys of `instructions`, and its registers and numbers."""
     if text in REGISTERS:
         return "R", [REGISTERS[text]]
     if text in _SPECIAL:

@@ -1,4 +1,4 @@
-"""Runs a linked program: python -m buildtool_plugins.xs3.run LIBRARY IMAGE [COUNTS].
+"""Runs a linked program in the XS3 simulator: python -m buildtool_plugins.xs3.run LIBRARY IMAGE [COUNTS].
 
 LIBRARY is what `compile_runner` in machine.py returns. The program's files are in the current folder. COUNTS
 is a file for the issue slots of a network's operators: lines "<operator> <vector operations> <products>
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from buildtool.base.errors import ToolError
-from buildtool_plugins.xs3.container import read_image
+from buildtool_plugins.xs3.elf_files import read_image
 from buildtool_plugins.xs3.machine import MARKS, Machine
 
 FAULT = 70  # the exit status of a program that stops elsewhere than at its end
@@ -29,7 +29,9 @@ def _list_counts(machine: Machine) -> str:
 
 
 def main(words: Sequence[str]) -> int:
-    """Returns the program's exit status."""
+    """Runs the program that the arguments `words` name; returns its exit status, or FAULT if it stops before
+    its end.
+    """
     library, path, *counts = words
     try:
         image, entry = read_image(Path(path).read_bytes(), path)

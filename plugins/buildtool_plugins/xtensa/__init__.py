@@ -23,7 +23,7 @@ ESPRESSIF = (
 class XtensaPlugin(BaremetalPlugin):
     """The plugin for Xtensa boards; see buildtool.target.plugin.TargetPlugin.
 
-    The core's name is part of its compiler's name.
+    The name of a core is part of its compiler's name.
     """
 
     name = "xtensa"

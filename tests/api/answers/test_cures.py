@@ -115,6 +115,7 @@ def test_where_flash_is_too_small_other_boards_are_planned(tmp_path):
     assert verdict["cures"][0]["cost_ratio"] is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"hop": 2}], ids=["window", "hops"])
 def test_what_fits_opens_with_what_is_left_and_what_the_next_smaller_plan_costs(options):
     verdict, lines = analysed("cortex-m4", options=options)

@@ -1,6 +1,7 @@
 """`analyze` agrees with the linker: whether firmware fits, and how many bytes are missing."""
 
 import pytest
+from paths import ROOT
 
 from buildtool.api import handle
 from buildtool.base.errors import PlanError, ToolError
@@ -77,6 +78,7 @@ def footprints(model, board, name=""):
 
 CASES = [
     (NET, "cortex-m4", ""),
+    (NET, str(ROOT / "examples/mlperf_tiny/boards/nucleo-l4r5zi-ram.toml"), ""),
     pytest.param("ds_cnn", "qemu-virt-rv32v", "", marks=pytest.mark.slow),
     pytest.param("resnet8", "nucleo-f767zi", "gcc", marks=pytest.mark.slow),
 ]

@@ -62,6 +62,7 @@ def test_every_network_of_the_onnx_package_is_planned_at_its_bound(name):
     assert answer["planned_bytes"] == answer["live_bound_bytes"] < answer["activation_bytes"] / 2
 
 
+@pytest.mark.slow
 def test_a_layer_list_and_an_onnx_file_of_one_network_agree_and_a_best_order_is_found():
     ours, theirs = analysed(CFG / "vgg19.cfg"), analysed(lightonnx.path("vgg19"))
     assert ours["weight_bytes"] == theirs["weight_bytes"]

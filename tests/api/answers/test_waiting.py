@@ -11,6 +11,7 @@ def planned(board, **more):
     return dict(handle({"kind": "plan", "model": "ds_cnn", "board": board, **more}))
 
 
+@pytest.mark.slow
 def test_a_memory_costs_alone_what_is_said_of_it_beside_another():
     both = planned(H747, arena_in="dtcm,axi")["memories"]["alone"]
     waits = {one["memory"]: one["wait_cycles"] for one in both}

@@ -156,6 +156,7 @@ def _write_and_read(folder, first):
         cache.flush()
 
 
+@pytest.mark.slow
 def test_many_processes_at_once_find_right_entries_or_none(folder, monkeypatch):
     monkeypatch.setenv(SIZE, "60000")  # so that each process evicts entries of the others
     context = multiprocessing.get_context("fork")

@@ -79,6 +79,7 @@ def test_a_folder_that_cannot_be_used_changes_no_output(model, kept, capsys, mon
         assert "BUILDTOOL_CACHE=off" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most_bytes", [0, 4000])
 def test_a_disk_that_is_full_changes_no_output(model, kept, capsys, monkeypatch, most_bytes):
     """The limit on file sizes gives the error of a full disk. Entries fit into 4,000 bytes."""
@@ -172,6 +173,7 @@ def test_clearing_makes_a_daemon_forget_too_and_renewing_plans_anew(model, kept,
             assert daemon.counts()["planned"] == number
 
 
+@pytest.mark.slow
 def test_the_daemons_commands_have_json_and_words_and_start_alone_starts_one(kept, capsys, tmp_path):
     with running(tmp_path) as daemon:
         nothing = {"running": False, "socket": str(daemon.at.address), "log": str(daemon.at.log), "why": ""}

@@ -143,6 +143,7 @@ def test_a_slow_server_has_five_seconds_of_a_request(server, machine, monkeypatc
     assert len(find(reader)[1]) == 1 and find(reader, "b" * 64)[1] == [] and len(server.asked) == 1
 
 
+@pytest.mark.slow
 def test_a_server_that_sends_without_end_keeps_no_thread(machine):
     def send():
         client, _ = there.accept()
@@ -323,6 +324,7 @@ def test_what_the_firmware_takes_beside_the_arena_is_found_anew(server, plan):
     assert remote["hits"] and not remote["errors"]
 
 
+@pytest.mark.slow
 def test_an_illegal_plan_and_one_beyond_the_limits_are_planned_anew(server, plan):
     """Everybody can make an entry with a checksum, so the checksum proves nothing."""
     options = ("--objective", "ram", "--max-cost", "41000")

@@ -72,6 +72,7 @@ def check(answer, labels, predicted):
         assert row["recall"] == (both / want.sum() if want.any() else None)
 
 
+@pytest.mark.slow
 def test_the_reference_alone_is_run_where_that_is_asked_and_its_accuracy_is_litert_s(
     file, arrays, predicted, monkeypatch
 ):
@@ -93,6 +94,7 @@ def starts(monkeypatch):
     return counts
 
 
+@pytest.mark.slow
 def test_all_inputs_go_through_the_firmware_in_one_start_and_equal_the_reference(
     file, arrays, predicted, starts
 ):
@@ -107,6 +109,7 @@ def test_all_inputs_go_through_the_firmware_in_one_start_and_equal_the_reference
     assert 0 < firmware["arena_high_water"] <= firmware["arena_bytes"]
 
 
+@pytest.mark.slow
 def test_a_part_goes_through_the_firmware_and_what_differs_is_named(file, starts, monkeypatch, capsys):
     """Here the reference is wrong in one value of one input, instead of the firmware."""
     real = Judge.refer
@@ -176,6 +179,7 @@ def test_a_network_with_several_inputs_and_outputs_has_its_classes_in_one_of_the
         assert caught.value.option == "scores"
 
 
+@pytest.mark.slow
 def test_a_network_without_classes_is_compared_and_has_no_accuracy(tmp_path, capsys):
     request, graph = several(tmp_path)
     one = Graph(graph.name, graph.tensors, graph.ops[:2], graph.inputs, graph.outputs[:1])

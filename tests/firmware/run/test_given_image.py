@@ -45,6 +45,7 @@ def test_the_answers_are_those_of_an_image_built_here(subject):
     assert subject.ask("validate", **more) == handle({"kind": "validate", **plain, **more})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["profile", "validate"])
 def test_nothing_is_compiled_and_the_image_is_left_as_it_is(subject, kind, monkeypatch, tmp_path):
     os.utime(subject.elf, ns=(1, 1))
@@ -68,6 +69,7 @@ def test_it_is_this_file_that_runs(subject):
         subject.ask()
 
 
+@pytest.mark.slow
 def test_the_image_of_another_network_or_plan_is_refused(subject):
     for files, name in ((build(OTHER), OTHER), (build(NET, in_place="none"), NET)):
         subject.elf.write_bytes(files[".elf"])
@@ -77,6 +79,7 @@ def test_the_image_of_another_network_or_plan_is_refused(subject):
         assert caught.value.path == str(subject.elf)
 
 
+@pytest.mark.slow
 def test_an_image_with_the_weights_of_another_training_is_refused(tmp_path):
     files = build(f"{NET}:seed=1")
     other = Subject(tmp_path, files, NET, "host")

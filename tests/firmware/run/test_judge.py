@@ -108,6 +108,7 @@ def test_onnx_is_judged_by_our_executor_and_it_says_so(tmp_path):
     assert (answer["text"], answer["why"]) == (KERNELS, "")
 
 
+@pytest.mark.slow
 def test_an_abort_of_litert_costs_the_reference_and_not_the_command(even_rows, capsys):
     status, text = run_command(["validate", *even_rows], capsys)
     assert status == 0

@@ -144,6 +144,7 @@ def test_build_files_name_files_that_exist_and_texts_parse(folders: Path) -> Non
     assert all((folders / "zephyr/nn" / name).exists() for name in module["build"].values())
 
 
+@pytest.mark.slow
 def test_a_folder_is_for_one_system_and_its_networks_share_it(tmp_path: Path, capsys) -> None:
     for name in ("nap", "wake"):
         bundle(tmp_path / name, "riot", "--name", name)
@@ -156,6 +157,7 @@ def test_a_folder_is_for_one_system_and_its_networks_share_it(tmp_path: Path, ca
     assert before == {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
 
 
+@pytest.mark.slow
 def test_cores_and_values_that_do_not_fit_leave_nothing(tmp_path: Path, capsys) -> None:
     for system, board, words in (
         ("pico", "cortex-m4", "pico-sdk does not support the core of 'cortex-m4'"),

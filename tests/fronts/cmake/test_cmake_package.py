@@ -55,6 +55,7 @@ def test_every_option_of_emit_is_a_keyword_and_goes_to_its_command_line(tmp_path
         "threads": "2",
         "weights_in": "flash",
         "arena_in": "psram",
+        "kernels_in": "sram",
         "self_test": "3",
         "golden": "a.npy",
         "guards": "call",

@@ -81,6 +81,7 @@ def test_the_library_is_written_whole_into_a_folder(tmp_path: Path, capsys) -> N
     assert "error: cannot write: " in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_every_error_names_a_file(monkeypatch, capsys) -> None:
     for wrong in ({"ram": "64Q"}, {"model": "dscnn"}, {"board": "hsot"}, {"RMA": "1K"}):
         asked = json.dumps({"given": GIVEN | wrong, "networks": {}})

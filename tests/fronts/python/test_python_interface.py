@@ -94,6 +94,7 @@ def test_a_built_answer_is_what_the_command_prints_as_json(net, printed, method,
     _same_as_command(net, printed, method, options, words)
 
 
+@pytest.mark.slow
 def test_lists_are_what_their_commands_print_as_json(net, printed, tmp_path):
     for answer, words in (
         (buildtool.boards(), ["boards"]),
@@ -132,6 +133,7 @@ def test_a_plan_is_saved_and_taken_by_later_requests(net, tmp_path):
     assert with_file == with_answer and with_file.arena_bytes == plan.arena_bytes
 
 
+@pytest.mark.slow
 def test_an_answer_replaces_only_a_file_of_its_kind(net, tmp_path):
     kinds = {"plan": net.plan(BOARD), "html": net.report(BOARD)}
     for name, answer in (*kinds.items(), *kinds.items()):
@@ -247,6 +249,7 @@ def test_mypy_checks_a_script_by_them(tmp_path):
     assert errors == ["script.py:4:", "script.py:5:"], done.stdout
 
 
+@pytest.mark.slow
 def test_numbers_arrays_and_paths_of_python_are_taken(net, tmp_path):
     """A number of numpy is a number, one value is a list of one, and a flag that is off is left out."""
     (tmp_path / "own.toml").write_text('extends = "cortex-m4"\n')

@@ -105,6 +105,7 @@ def test_every_combination_has_the_figures_of_its_plan_or_its_error(folder):
     assert [row["top1"] for row in rows if "top1" in row] == [50.0] * 4
 
 
+@pytest.mark.slow
 def test_a_stopped_sweep_continues_and_ends_with_the_same_bytes(folder, counted, monkeypatch):
     study = read_study("sweep.toml")
     calling.run(study, folder / "out", 0, None)

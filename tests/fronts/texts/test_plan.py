@@ -41,6 +41,7 @@ def block(text, head):
     return lines[start:end]
 
 
+@pytest.mark.slow
 def test_the_answers_sums_are_the_plans():
     answer = planned(**STREAMED)
     regions, peak = answer["regions"], answer["peak"]

@@ -231,6 +231,7 @@ def test_the_linked_image_stands_on_the_page_as_a_tree_to_the_byte() -> None:
     assert f"10 smaller ones {sum(range(1, 11))} bytes" in shown
 
 
+@pytest.mark.slow
 def test_a_front_for_two_memories_says_that_its_plans_are_not_divided() -> None:
     request = {"model": "ds_cnn", "board": "stm32h747i-disco", "arena_in": "dtcm,axi"}
     divided = handle({"kind": "front", **request}, SESSION)

@@ -119,12 +119,12 @@ def paint(graph, plan, number, step):
 
 
 def window_of(graph, plan, buffer):
-    """Returns the group (H_CACHED, BANDS, SWAPS or HALO) that alone writes and reads a ring, or None."""
+    """Returns the group with windows that alone writes and reads a ring, or None."""
     (producer,) = [p for p, op in enumerate(graph.ops) if buffer.tensors[0] in op.outputs] or [-1]
     readers = {p for p, op in enumerate(graph.ops) for t in buffer.tensors if t in op.inputs}
     for region in plan.regions:
         for group in region.groups:
-            windows = group.scheme in (Scheme.H_CACHED, Scheme.BANDS, Scheme.SWAPS, Scheme.HALO)
+            windows = group.scheme not in (Scheme.OPERATOR, Scheme.BRANCHES)
             swapped = group.scheme is Scheme.SWAPS and producer in kept_rows(graph, [region])
             if windows and not swapped and {producer, *readers} <= set(group.ops):
                 return group

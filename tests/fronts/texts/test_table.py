@@ -61,6 +61,7 @@ WORDS = st.lists(st.text("abcxyz,", min_size=1, max_size=12), min_size=1, max_si
 TEXT = st.lists(WORDS, min_size=3, max_size=3)  # a longer word may lose its middle
 
 
+@pytest.mark.slow
 @given(st.lists(TEXT, min_size=1, max_size=5), st.integers(50, 130))
 @settings(derandomize=True, deadline=None)
 def test_a_table_keeps_to_its_width_and_loses_no_word(rows: list[list[str]], most: int) -> None:

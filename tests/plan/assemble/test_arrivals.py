@@ -19,7 +19,7 @@ from buildtool.base.modes import Objective
 from buildtool.base.session import Session
 from buildtool.firmware.planned import plan_model
 from buildtool.options.values import PlanOptions
-from buildtool.plan.assemble.arrivals import Demand, Room, Site, Trail, begins, places, stacks
+from buildtool.plan.assemble.arrivals import DeadRows, Demand, Site, Trail, begins, places, stacks
 from buildtool.plan.check import check as checking
 from buildtool.plan.check.check import check
 from buildtool.plan.check.replay import replay
@@ -221,10 +221,10 @@ def test_stacks_lie_on_dead_rows_that_the_output_has_not_reached(data):
         Trail(Part(10 * i + 9, i, i + 1), (2 * i + ahead) * row_in, (i + 1) * row_out) for i in range(20)
     )
     spare = min(t.dead // 16 * 16 - t.made for t in trail) // 16 * 16
-    room = Room(0, 1, max(0, spare), trail)
+    dead_rows = DeadRows(0, 1, max(0, spare), trail)
     small = 16 * data.draw(st.integers(0, max(0, spare) // 16))
     full = small + 16 * data.draw(st.integers(0, 40))
-    found = stacks(room, small, full, Site(1600, 1600, True))
+    found = stacks(dead_rows, small, full, Site(1600, 1600, True))
     assert found or not small
     for stack, end in zip(found, [*(s.step for s in found[1:]), 1000][: len(found)], strict=True):
         size = full if stack.full else small

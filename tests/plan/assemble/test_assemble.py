@@ -56,6 +56,7 @@ def test_tensors_move_only_where_that_lowers_the_arena(graph, image):
         assert layerwise.plan(graph, target, image=image, enough=still.arena_bytes - 1) == least
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=15)
 @given(graphs(), st.sampled_from(["overwritable", "resident"]))
 def test_what_is_known_of_regions_changes_no_plan(graph, image):

@@ -174,6 +174,7 @@ def plans(graph, target):
     yield from (pareto.plan(i) for i in range(min(len(pareto.points), 2)))
 
 
+@pytest.mark.slow
 @settings(max_examples=8)
 @given(graphs(), st.floats(0, 1), st.booleans(), st.booleans())
 def test_buffers_lie_in_one_memory_each_within_its_capacity_and_the_plan_is_legal(

@@ -69,6 +69,7 @@ def chain_of(drawn, side: int) -> tuple[Layer, ...]:
     return tuple(layers)
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=150)
 @given(LAYERS, st.integers(3, 20))
 def test_the_front_is_that_of_every_way_to_cut_the_chain(drawn, side):

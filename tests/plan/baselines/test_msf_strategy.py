@@ -112,6 +112,7 @@ def test_blocks_that_cannot_run_are_not_chosen():
     assert fused(plan) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("board", "model"),
     [

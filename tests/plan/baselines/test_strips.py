@@ -163,6 +163,7 @@ def validated(board, strategy, **options):
     return answer
 
 
+@pytest.mark.slow
 def test_strips_run_equal_to_the_bit():
     """On a board, with an image that arrives by rows."""
     answer = validated("cortex-m4", "xcore-strips", segments="0-6x5,7-22x3", image="stream")

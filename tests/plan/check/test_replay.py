@@ -120,6 +120,7 @@ def _agree(monkeypatch, numbers):
     assert verdicts == {False, True}
 
 
+@pytest.mark.slow
 def test_damaged_plans_are_taken_or_refused_by_both(monkeypatch):
     _agree(monkeypatch, range(1))
 

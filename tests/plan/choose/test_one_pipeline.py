@@ -71,6 +71,7 @@ def front_and_plans_agree(ask: Asker, **options: object) -> None:
         assert one["arena_bytes"] < other["arena_bytes"] and one["macs"] > other["macs"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("board", BOARDS[1:])
 def test_the_analysis_is_of_the_plan_that_is_made(board: str) -> None:
     for options in ({}, {"objective": "ram", "in_place": "none"}):

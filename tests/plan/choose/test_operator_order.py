@@ -34,6 +34,7 @@ def arena(model, order, **options):
     return result.plan.arena_bytes
 
 
+@pytest.mark.slow
 def test_a_network_in_the_best_order_computes_the_same(branches):
     options = {"strategy": "layerwise", "in_place": "none", "order": "best"}
     request = {"kind": "validate", "model": str(branches), "board": "host", "options": options}
@@ -41,6 +42,7 @@ def test_a_network_in_the_best_order_computes_the_same(branches):
     assert answer["exact"]
 
 
+@pytest.mark.slow
 def test_an_image_of_the_best_order_is_run_by_its_plan(branches, tmp_path):
     options = {"strategy": "layerwise", "in_place": "none", "order": "best"}
     request = {"model": str(branches), "board": "host"}

@@ -60,6 +60,7 @@ def fits(name: str, board: str, session: Session) -> bool:
     return not any(need.excess for need in verdict.needs if need.what == "RAM")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "boards"), NETWORKS)
 def test_on_every_board_a_plan_without_options_fits_by_the_analysis_or_is_refused(
     name: str, boards: slice

@@ -64,6 +64,7 @@ def test_the_front_of_a_network_is_the_same_whatever_another_one_left_in_the_cac
     assert warm == points(branched(True), Session())
 
 
+@pytest.mark.slow
 def test_a_block_more_needs_new_tables_of_its_own_chains_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     made, rows = list[int](), Tables._rows
     monkeypatch.setattr(Tables, "_rows", lambda self, last: made.append(last) or rows(self, last))

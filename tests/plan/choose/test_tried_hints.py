@@ -58,6 +58,7 @@ def test_every_setting_that_a_refusal_names_does(
     assert any(hints("ds_cnn", board, objective=objective, **limits))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "memories", "helps"),
     [

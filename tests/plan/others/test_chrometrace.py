@@ -99,6 +99,7 @@ def test_each_buffer_is_a_track_from_its_first_to_its_last_step():
     assert [e["args"]["offset"] for e in order] == sorted(e["args"]["offset"] for e in order)
 
 
+@pytest.mark.slow
 def test_too_many_steps_are_merged_and_none_is_lost(monkeypatch):
     result, steps = planned("cortex-m55")
     shown = functools.partial(chrometrace.trace, steps, result.plan, result.graph, chrometrace.Clock(), {})

@@ -125,6 +125,7 @@ CROWDS = {
 }
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=60)
 @given(
     problems(**CROWDS) | problems(**CROWDS, alignments=(1, 4, 16)),

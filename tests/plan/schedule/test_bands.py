@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from unittest.mock import patch
 
 import pytest
 import replay_twin
@@ -10,7 +11,7 @@ from bandnets import bands, chains
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plan_nets import assembled, make_target
-from schedule_twin import steps
+from schedule_twin import describes, steps
 from zeronet import SAME_3X3, Net
 
 from buildtool.base.errors import PlanError
@@ -18,6 +19,7 @@ from buildtool.graph.types import Pad
 from buildtool.plan.check import replay as replaying
 from buildtool.plan.check.check import check
 from buildtool.plan.check.replay import replay
+from buildtool.plan.schedule import schedule
 from buildtool.plan.schedule.bands import bands_objection
 from buildtool.plan.schedule.rings import windows
 from buildtool.plan.schedule.schedule import run
@@ -30,13 +32,20 @@ TARGET = make_target(scratch="5 * cin")
 IMAGES = ("overwritable", "stream")
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=25)
-@given(st.data(), chains(), st.sampled_from(IMAGES))
-def test_nothing_is_made_twice_and_every_byte_is_there(data, graph, image):
+@given(st.data(), chains(), st.sampled_from(IMAGES), st.sampled_from([5, schedule.MOST_AT_ONCE]))
+def test_nothing_is_made_twice_and_every_byte_is_there(data, graph, image, portion):
     group = bands(data.draw, graph)
+    with patch.object(schedule, "MOST_AT_ONCE", portion):  # steps whose numbers are computed together
+        _is_exact(graph, group, image)
+
+
+def _is_exact(graph, group, image):
     plan, kernels = assembled(graph, TARGET, [group], image=image)
     check(plan, graph, TARGET)
     timeline = Timeline.of(graph, plan.regions, plan.image)
+    describes(timeline, steps(plan.regions[0], graph, image))
     assert replay(plan, timeline, kernels) == replay_twin.replay(plan, timeline, kernels)
     assert plan.macs <= plan.macs_layerwise
     assert [Step(*line) for line in timeline.steps.tolist()] == steps(plan.regions[0], graph, image)

@@ -31,6 +31,7 @@ def windows(calls: Calls) -> Counter[tuple[int, ...]]:
     return Counter((*row, *column) for row in rows for column in columns)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("image", ["overwritable", "stream"])
 @settings(derandomize=True, deadline=None, max_examples=30)
 @given(graphs(most_ops=6))

@@ -38,7 +38,7 @@ def test_steps_are_those_of_rows_pulled_one_by_one(data, graph):
     steps = _same(graph, plan.regions, plan.image)
     timeline = Timeline.of(graph, plan.regions, plan.image)
     assert [timeline.step(number) for number in range(timeline.starts[-1])] == steps
-    _describes(timeline, steps)
+    schedule_twin.describes(timeline, steps)
 
 
 @pytest.mark.slow
@@ -48,7 +48,7 @@ def test_deliveries_of_a_streamed_image_are_steps(data, graph):
     plan, _ = assembled(graph, make_target(), any_groups(data.draw, graph), image="stream")
     steps = _same(graph, plan.regions, "stream")
     assert sum(step.op == SOURCE for step in steps) <= graph.tensors[graph.inputs[0]].nhwc[1]
-    _describes(Timeline.of(graph, plan.regions, "stream"), steps)
+    schedule_twin.describes(Timeline.of(graph, plan.regions, "stream"), steps)
 
 
 @pytest.mark.slow
@@ -58,20 +58,6 @@ def test_branches_advance_as_they_do_one_by_one(graph):
     pareto = front(graph, make_target(), Settings())
     for index in {0, len(pareto.points) // 2}:
         _same(graph, pareto.plan(index).regions, "overwritable")
-
-
-def _describes(timeline, steps):
-    """Asserts that lives, columns and pixels are those of a walk through the steps."""
-    for op in {step.op for step in steps}:
-        mine = [number for number, step in enumerate(steps) if step.op == op]
-        assert (timeline.lives[op].first, timeline.lives[op].last) == (mine[0], mine[-1])
-        assert timeline.columns[op] == max(steps[n].x1 - steps[n].x0 for n in mine)
-        area = sum((steps[n].y1 - steps[n].y0) * (steps[n].x1 - steps[n].x0) for n in mine)
-        own = [run.activities[op] for run in timeline.runs if op in run.activities]
-        assert sum(activity.pixels for activity in own) == area
-    for number in {0, len(steps) // 2, len(steps) - 1} if steps else ():  # none: all operators are aliases
-        index = timeline.region_at(number)
-        assert timeline.starts[index] <= number < timeline.starts[index + 1]
 
 
 @pytest.mark.slow
@@ -134,7 +120,9 @@ def signal_regions(draw):
     windows = [(draw(st.integers(1, 7)), draw(st.integers(1, 3))) for _ in range(count)]
     pads = [Pad(draw(st.integers(0, k - 1)), draw(st.integers(0, k - 1))) for k, _ in windows]
     cut, step = draw(st.integers(0, count - 1)), draw(st.integers(1, 4))
-    groups = (Group(tuple(ops), Scheme.HALO, step) for ops in (range(cut), range(cut, count)) if ops)
+    schemes = [(draw(st.sampled_from([(Scheme.HALO, 0), (Scheme.EDGES, 1)]))) for _ in range(2)]
+    both = zip((range(cut), range(cut, count)), schemes, strict=True)
+    groups = (Group(tuple(ops), scheme, step, hand_off) for ops, (scheme, hand_off) in both if ops)
     groups = (g if len(g.ops) > 1 else Group(g.ops, Scheme.OPERATOR, step) for g in groups)
 
     def network(samples):
@@ -173,6 +161,7 @@ def forked_regions(draw):
     return Region(tuple(made)), network
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=40)
 @given(st.one_of(signal_regions(), forked_regions()), st.integers(600, 900))
 def test_advances_in_the_middle_of_a_signal_are_repeated(drawn, samples):

@@ -122,6 +122,7 @@ def test_the_front_of_small_networks_is_exact(graph, target, image, in_place):
     _compare(graph, target, image, in_place, Space())
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=6)
 @given(networks(2, 4, enlarging=True), targets, st.sampled_from(IMAGES), st.sampled_from(IN_PLACE))
 def test_the_front_of_networks_that_enlarge_is_exact(graph, target, image, in_place):

@@ -110,6 +110,7 @@ def _least(graph: Graph, delivered: int) -> int:
     return networkx.maximum_flow_value(flow, "delivered", "to come")
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=25)
 @given(networks())
 def test_rows_give_the_cut_that_elements_give(graph):
@@ -118,6 +119,7 @@ def test_rows_give_the_cut_that_elements_give(graph):
         assert rows.cut(delivered) == _least(graph, delivered)
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=25)
 @given(networks())
 def test_no_plan_needs_less(graph):

@@ -70,6 +70,7 @@ def _front(graph, target, options):
         return None
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=12)
 @given(networks(3, 12), targets, st.sampled_from(IMAGES), st.sampled_from(IN_PLACE), st.sampled_from([1, 30]))
 def test_a_front_misses_by_no_more_than_its_factor(graph, target, image, in_place, most_labels):

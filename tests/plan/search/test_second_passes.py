@@ -21,7 +21,7 @@ from buildtool.graph.rewrite import rewrite
 from buildtool.graph.secondpass import with_second_passes
 from buildtool.graph.types import ElementwiseAttrs, OpKind, Pad, SecondPass
 from buildtool.plan.search.front import front
-from buildtool.plan.search.passsearch import PassSearch, lanes_of, worthwhile
+from buildtool.plan.search.passsearch import PassSearch, networks_with_passes, worthwhile
 from buildtool.plan.search.space import Settings, space_of
 
 SPACE = Space(steps=(1,), hand_offs=(1,), most_operators=2)
@@ -98,19 +98,19 @@ def compare(graph, target, image, in_place):
         session = Session()
         choices = every_choice(graph, set(graph.inputs) if image == "stream" else set())
         networks = [with_second_passes(graph, passes) for passes in choices]
-        lanes = lanes_of(graph, lambda graph: space_of(graph, target, own, session))
+        networks = networks_with_passes(graph, lambda graph: space_of(graph, target, own, session))
         if len(choices) == 1:
-            assert not lanes
+            assert not networks
             return 0
         twins = [Twin(network, target, image, in_place, SPACE) for network in networks]
         for weight in (Twin.work, Twin.cost):
-            search = PassSearch(lanes, weight is Twin.cost)
+            search = PassSearch(networks, weight is Twin.cost)
             found = undominated((way.bytes, way.weight) for way in search.falling())
             assert found == undominated(point for twin in twins for point in twin.front(weight)), (
                 weight.__name__
             )
         # All points are on the fronts of the choices that pay, and F counts second passes.
-        paying = [(), *worthwhile(lanes, own)]
+        paying = [(), *worthwhile(networks, own)]
         made = [front(with_second_passes(graph, passes), target, own, session) for passes in paying]
         points = undominated((p.live_bytes, p.work) for one in made for p in one.points)
         assert points == undominated(point for twin in twins for point in twin.front(Twin.work))
@@ -136,7 +136,7 @@ def test_efficient_net_takes_half_the_memory_for_a_seventh_more_work():
     graph, target, own, session = rewrite(efficient_net(96)), make_target(), Settings(), Session()
     once = front(graph, target, own, session).points[-1]
     assert once.f == 1
-    lanes = lanes_of(graph, lambda graph: space_of(graph, target, own, session))
-    choices = worthwhile(lanes, own)
+    networks = networks_with_passes(graph, lambda graph: space_of(graph, target, own, session))
+    choices = worthwhile(networks, own)
     points = [p for c in choices for p in front(with_second_passes(graph, c), target, own, session).points]
     assert min(p.f for p in points if p.live_bytes <= once.live_bytes / 2) < 1.14

@@ -31,6 +31,7 @@ def made(name):
     return result, plan_steps(result.plan, result.graph, kernels, result.target.costs, result.session)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PLANS)
 def test_costs_add_up_to_the_plans_and_the_fullest_step_is_the_one_that_binds(name):
     result, steps = made(name)

@@ -1,4 +1,4 @@
-"""A cache that several machines share: entries on a server, behind the cache on disk.
+"""A cache that several machines share: entries on a server, which are read where the disk has no entry.
 
     settings.py     where the server is, how it is used, its credentials; from the environment
     entries.py      an entry as it is sent: compressed, with a checksum and a signature

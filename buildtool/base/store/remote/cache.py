@@ -1,10 +1,11 @@
 """The shared cache as a session's cache uses it.
 
-Nobody knows who has written what a server sends. So an entry is believed where it is signed with the key that
-the user has set. Without a key only namespaces of OPEN are read, whose values are checked in full.
+Nobody knows who has written an entry that a server sends. So it is only accepted if it is signed with the key
+that the user has set. Without a key, only the namespaces OPEN are read, whose values are checked in full.
 
 A server never fails a request and hardly delays one. After a time-out, or an answer other than an entry or
-"not found", it is left alone: for good by this process, and for a minute by others with the same folder.
+"not found", the server is not used any more: by this process until it ends, and for a minute by other
+processes with the same cache folder.
 """
 
 from __future__ import annotations
@@ -46,10 +47,11 @@ SIGNED = frozenset({"fronts", "objects", "programs", "refusals"})
 
 
 class Remote:
-    """The entries on a server. `folder` is that of the cache on disk, None where it cannot be used.
+    """The entries on a server. `folder` is the cache's folder on disk, None if it cannot be used.
 
-    `counts` has hits, misses, errors, sent entries and microseconds. `warnings` has lines for the user. `off`
-    says whether the server is left alone from now on.
+    `counts`: hits, misses, errors, sent entries and microseconds.
+    `warnings`: lines for the user.
+    `off`: whether the server is not used any more.
     """
 
     def __init__(self, settings: Settings, folder: Path | None) -> None:
@@ -65,11 +67,11 @@ class Remote:
         self.off = self._is_marked()
 
     def begin(self) -> None:
-        """Begins a request, which has a time of its own for waiting."""
+        """Begins a request: its limit on the time of waiting starts anew."""
         self._waited = 0.0
 
     def get(self, level: str, key: str) -> bytes | None:
-        """Returns a payload, or None."""
+        """Returns a payload; None if the server has no valid entry, or is not asked."""
         if self.off or not self._serves(level):
             return None
         payload = None
@@ -93,7 +95,9 @@ class Remote:
         return payload
 
     def queue(self, level: str, key: str, payload: bytes) -> None:
-        """Adds an entry that `push` sends, if the settings allow it and the namespace is worth it."""
+        """Queues an entry, which `push` sends, if the settings allow writing and entries of its namespace are
+        sent.
+        """
         if self.off or not self._sends or not self._serves(level) or len(payload) > MOST_BYTES:
             return
         data = pack(level, key, payload, self.settings.key)
@@ -102,11 +106,13 @@ class Remote:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether entries wait to be sent."""
+        """Whether queued entries wait to be sent."""
         return bool(self._queue)
 
     def push(self) -> None:
-        """Sends the queued entries, as far as the time allows it. Nobody waits for an answer meanwhile."""
+        """Sends the queued entries until UPLOAD_SECONDS are over; drops the rest. No request waits for an
+        answer meanwhile.
+        """
         waiting, self._queue = self._queue, {}
         deadline = time.monotonic() + UPLOAD_SECONDS
         for key, data in waiting.items():
@@ -124,21 +130,23 @@ class Remote:
             self.counts["microseconds"] += int(1e6 * (time.perf_counter() - began))
 
     def close(self) -> None:
-        """Closes the connection, and ends its thread."""
+        """Closes the connection to the server, and ends the thread that uses it."""
         if self._helper is not None and self._server is not None:
             self._server.interrupt()
             self._helper.end(self._server.close)
         self._helper = self._server = None
 
     def __del__(self) -> None:
-        """Closes the connection of a session that has ended."""
+        """Closes the connection when the session that used it has ended."""
         self.close()
 
     def _serves(self, level: str) -> bool:
         return level in OPEN or (bool(self.settings.key) and level in SIGNED)
 
     def _ask(self, step: Callable[[Server], T], seconds: float) -> T:
-        """Returns the result of a step. A connection that the server has closed meanwhile is made anew."""
+        """Returns the result of `step` on the server, within `seconds`. If the server has closed the
+        connection meanwhile, it is opened again.
+        """
         if self._server is None or self._helper is None:
             is_http = split_url(self.settings.url).scheme.startswith("http")
             self._server = HttpServer(self.settings) if is_http else RedisServer(self.settings)
@@ -156,7 +164,7 @@ class Remote:
             return self._ask(step, seconds)
 
     def _fail(self, error: Exception, *, is_over: bool = True) -> None:
-        """Counts an error, and warns of it. If `is_over`, the server is left alone from now on."""
+        """Counts an error, and adds a warning. If `is_over`, the server is not used any more."""
         self.counts["errors"] += 1
         what = "goes on without it" if is_over else "sends nothing more to it"
         self.warnings.append(f"the shared cache at {self.settings.host} {_describe(error)}; the build {what}")
@@ -170,7 +178,7 @@ class Remote:
                 self._mark.write_text(short_name(self.settings.url))
 
     def _is_marked(self) -> bool:
-        """Whether another process has found a moment ago that the server does not answer."""
+        """Whether a process has found, within the last minute, that the server does not answer."""
         try:
             age = time.time() - self._mark.stat().st_mtime if self._mark is not None else OFF_SECONDS
             return 0 <= age < OFF_SECONDS and self._is_marked_for(short_name(self.settings.url))
@@ -186,7 +194,7 @@ def _put(key: str, data: bytes, server: Server) -> None:
 
 
 def _describe(error: Exception) -> str:
-    """Says what is wrong with a server, without the texts of libraries: they may quote headers."""
+    """Returns what is wrong with a server, without the texts of libraries, which may quote headers."""
     if isinstance(error, ServerError):
         return str(error)
     if isinstance(error, TimeoutError):

@@ -1,7 +1,8 @@
-"""An entry as it is sent: compressed, and followed by a SHA-256 and a signature (zeros: there is none).
+"""An entry as it is sent: the compressed payload, a SHA-256 and a signature (zeros if it is not signed).
 
-Around it is an ActionResult of Bazel's remote execution API with the entry as its `stdout_raw`, field 5:
-servers for Bazel refuse other content below /ac/, and may add fields.
+These bytes are field 5 (`stdout_raw`) of an ActionResult message of Bazel's remote execution API, because
+servers for Bazel refuse other content below /ac/. Such servers may add fields to the message. A `level` is
+the name of a cache namespace.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _MOST_FIELDS = 1000  # of an ActionResult
 
 
 def pack(level: str, key: str, payload: bytes, secret: str) -> bytes:
-    """Returns an entry as it is sent, signed if there is a secret."""
+    """Returns an entry as it is sent. It is signed with `secret`, unless that is ""."""
     body = zlib.compress(payload)
     checksum, signature = _seals(level, key, body, secret)
     entry = body + checksum + signature
@@ -31,7 +32,7 @@ def pack(level: str, key: str, payload: bytes, secret: str) -> bytes:
 
 def unpack(data: bytes, level: str, key: str, secret: str) -> bytes:
     """Returns an entry's payload. Raises BadEntryError unless `data` are the undamaged bytes of this entry,
-    signed if there is a secret.
+    signed with `secret` ("": no signature is needed).
     """
     entry = _find_field(data)
     body, checksum, signature = (
@@ -69,7 +70,9 @@ def _varint(value: int) -> bytes:
 
 
 def _find_field(data: bytes) -> bytes:
-    """Returns field 5 of an ActionResult in which every field is bytes. Raises BadEntryError."""
+    """Returns the content of field 5 of an encoded ActionResult. Raises BadEntryError if there is none: all
+    fields before it must be length-delimited.
+    """
     place = 0
     try:
         for _ in range(_MOST_FIELDS):

@@ -1,6 +1,7 @@
-"""A Redis server that stores entries, without a package: five commands of RESP, Redis' protocol.
+"""A client for a Redis server that stores entries. It needs no package: it uses five commands of RESP, the
+protocol of Redis.
 
-No answer is read beyond what was asked for, whatever length the server says it has.
+It never reads more of an answer than it has asked for, whatever length the server gives.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _CREDENTIALS = ("NOAUTH", "WRONGPASS", "NOPERM")
 
 
 class RedisServer:
-    """A Redis server with entries as strings called buildtool:KEY."""
+    """A Redis server with entries as strings under the keys buildtool:KEY."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings, self._parts = settings, split_url(settings.url)
@@ -33,21 +34,23 @@ class RedisServer:
             self._context = ssl.create_default_context()
 
     def connect(self) -> None:
-        """Connects to the server. TLS and the log-in begin with the first command, which has more time."""
+        """Connects to the server. TLS and the log-in follow with the first command, which is allowed more
+        time.
+        """
         place = self._parts.hostname or "", self._parts.port or _PORT
         self._socket = socket.create_connection(place, timeout=SEND_SECONDS)
         self.is_open = True
 
     def get(self, key: str) -> bytes | None:
-        """Returns the string, or None."""
+        """Returns the entry under `key`, None if there is none there."""
         return self._ask("GETRANGE", f"buildtool:{key}", "0", str(MOST_SENT)) or None
 
     def put(self, key: str, data: bytes) -> None:
-        """Stores the string. The server's own policy decides how long it stays."""
+        """Stores the entry `data` under `key`. The server's own policy decides how long it stays."""
         self._ask("SET", f"buildtool:{key}", data)
 
     def interrupt(self) -> None:
-        """Ends the transfer of another thread."""
+        """Ends the transfer that another thread is waiting for."""
         there = self._socket
         if there is not None:
             with contextlib.suppress(OSError):  # not SSLSocket's own method, which changes what is being read
@@ -68,7 +71,7 @@ class RedisServer:
         return self._exchange(*words)
 
     def _begin(self) -> None:
-        """Encrypts the connection, logs in and selects the database, where the settings say so."""
+        """Encrypts the connection, logs in and selects the database, as far as the settings say so."""
         assert self._socket is not None
         if self._context is not None:
             self._socket = self._context.wrap_socket(self._socket, server_hostname=self._parts.hostname)
@@ -80,7 +83,9 @@ class RedisServer:
             self._exchange("SELECT", database)
 
     def _exchange(self, *words: str | bytes) -> bytes:
-        """Sends a command and returns its answer, b"" for a string that is not there."""
+        """Sends a command, whose parts are `words`, and returns its answer: b"" if the server has no such
+        string.
+        """
         assert self._socket is not None
         assert self._answers is not None
         data = [word.encode() if isinstance(word, str) else word for word in words]
@@ -109,7 +114,7 @@ class RedisServer:
 
 
 def _explain(text: bytes) -> str:
-    """Says what an error is, without its text, which may quote a command."""
+    """Returns what an error of the server means, without its text, which may quote a command."""
     code = text.split(b" ")[0].decode("ascii", "replace")
     if code in _CREDENTIALS:
         return "does not allow it: credentials are missing or wrong"

@@ -25,7 +25,9 @@ MOST_SENT = 4 << 20  # bytes of an entry on the way
 
 
 class ServerError(Exception):
-    """The server's answer is neither an entry nor "not found"; `args[0]` says so without any credentials."""
+    """The server's answer is neither an entry nor "not found". `args[0]` is a text about it without
+    credentials.
+    """
 
 
 class Server(Protocol):
@@ -37,13 +39,16 @@ class Server(Protocol):
         """Connects to the server."""
 
     def get(self, key: str) -> bytes | None:
-        """Returns an entry as it was sent, or None."""
+        """Returns the entry under `key` as it was sent, None if there is none there."""
 
     def put(self, key: str, data: bytes) -> None:
-        """Stores an entry."""
+        """Stores the entry `data` under `key`."""
 
     def interrupt(self) -> None:
-        """Makes a step fail that another thread is at, since a server can send without end."""
+        """Makes a method fail that another thread is executing.
+
+        Without this, the method might never end, since a server can send without end.
+        """
 
     def close(self) -> None:
         """Closes the connection."""
@@ -73,12 +78,14 @@ class HttpServer:
             self._context = ssl.create_default_context()
 
     def connect(self) -> None:
-        """Connects to the server. TLS begins with the first request, which has more time."""
+        """Connects to the server. TLS begins with the first request, which is allowed more time."""
         self._connection.connect()
         self.is_open, self._is_bare = True, self._context is not None
 
     def get(self, key: str) -> bytes | None:
-        """Returns the content of URL/ac/KEY, or None."""
+        """Returns the content of URL/ac/KEY, None if it does not exist. Raises ServerError for another
+        status.
+        """
         status, data = self._exchange("GET", key)
         if status in (404, 410):
             return None
@@ -87,13 +94,13 @@ class HttpServer:
         return data
 
     def put(self, key: str, data: bytes) -> None:
-        """Stores the content of URL/ac/KEY."""
+        """Stores `data` at URL/ac/KEY. Raises ServerError if the server refuses it."""
         status, _ = self._exchange("PUT", key, data)
         if status not in (200, 201, 202, 204):
             raise ServerError(_explain(status))
 
     def interrupt(self) -> None:
-        """Ends the transfer of another thread."""
+        """Ends the transfer that another thread is waiting for."""
         there = self._connection.sock
         if there is not None:
             with contextlib.suppress(OSError):  # not SSLSocket's own method, which changes what is being read
@@ -127,8 +134,9 @@ def _explain(status: int) -> str:
 
 
 class Helper:
-    """A thread that runs steps, so that none keeps its caller longer than it may: also the look-up of a name,
-    or an answer that arrives byte by byte. After a time-out it must only be ended.
+    """A thread that runs steps, so that the caller can stop waiting for one, whatever it is blocked in: the
+    look-up of a host's name, or an answer that arrives byte by byte. After a time-out, only `end` may be
+    called.
     """
 
     def __init__(self) -> None:
@@ -137,7 +145,7 @@ class Helper:
         threading.Thread(target=self._work, daemon=True).start()
 
     def run(self, step: Callable[[], T], seconds: float) -> T:
-        """Returns the result of a step. Raises TimeoutError, or the step's own error."""
+        """Returns the result of `step`. Raises TimeoutError after `seconds`, or the step's own error."""
         self._steps.put(step)
         try:
             result, error = self._results.get(timeout=max(seconds, 0.0))
@@ -148,7 +156,7 @@ class Helper:
         return result  # type: ignore[no-any-return]
 
     def end(self, step: Callable[[], Any]) -> None:
-        """Ends the thread after the step that it is at, and `step`. Does not wait for it."""
+        """Lets the thread finish its current step, run `step` and end. Does not wait for it."""
         self._steps.put(step)
         self._steps.put(None)
 

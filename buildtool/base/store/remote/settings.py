@@ -1,4 +1,6 @@
-"""The settings of the shared cache, from the environment of whoever asks. No error quotes a secret."""
+"""The settings of the shared cache, from the environment of the process that makes a request. No error quotes
+a secret.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,12 @@ _SCHEMES = ("http", "https", "redis", "rediss")
 
 @dataclass(frozen=True)
 class Settings:
-    """Where the server is, and how it is used. `mode` is read or write. `repr` shows no secrets."""
+    """Where the server of the shared cache is, and how it is used. `repr` shows no secrets.
+
+    `mode`: "read" or "write".
+    `key`: the secret that signs entries ("": entries are not signed).
+    `user`, `password`, `token`: the credentials.
+    """
 
     url: str
     mode: str = "read"
@@ -55,7 +62,9 @@ class Settings:
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> Settings | None:
-        """Returns the settings of an environment; None where it names no server. Raises UsageError."""
+        """Returns the settings in environment variables; None if they name no server. Raises UsageError if
+        the settings cannot be used.
+        """
         url = environment.get(REMOTE_URL, "")
         if not url:
             return None
@@ -68,7 +77,9 @@ class Settings:
 
     @classmethod
     def from_message(cls, texts: Mapping[str, Any]) -> Settings | None:
-        """Returns the settings that a client has sent by `to_message`; None for any other content."""
+        """Returns the settings that a client has sent (see `to_message`); None if `texts` are not valid
+        settings.
+        """
         try:
             return cls(**texts) if all(isinstance(text, str) for text in texts.values()) else None
         except (TypeError, UsageError):
@@ -80,12 +91,14 @@ class Settings:
 
     @property
     def host(self) -> str:
-        """The server as messages name it."""
+        """The server's host and port, for messages."""
         return split_url(self.url).netloc
 
 
 def split_url(url: str) -> SplitResult:
-    """Returns the parts of a server's URL. Raises UsageError for one that cannot be used, or has secrets."""
+    """Returns the parts of a server's URL. Raises UsageError if it is not a valid URL, or contains
+    credentials.
+    """
     try:
         parts = urlsplit(url)
         is_place = parts.scheme in _SCHEMES and bool(parts.hostname) and parts.port != 0

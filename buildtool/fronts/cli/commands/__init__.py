@@ -1,7 +1,7 @@
 """The commands: their names, their arguments, and how they ask the service.
 
-A command is a function in one of these files, with its description for the command line in a decorator. A
-command that only asks the service and shows the answer is made by `shows`.
+A command is a function in one of this package's files, with its description for the command line in a
+decorator. `make_show_command` makes a command that only asks the service and shows the answer.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ Run = Callable[[argparse.Namespace], Result]
 
 
 class Own(NamedTuple):
-    """An argument that only one command has. It is not part of the request."""
+    """An argument of the command line that only one command has. It is not part of the request."""
 
     names: tuple[str, ...]
     sentence: str
@@ -72,20 +72,20 @@ class Own(NamedTuple):
     choices: tuple[str, ...] | None = None
     many: bool = False  # a positional argument of any number of words, or an option that may be repeated
     optional: bool = False  # a positional argument that may be left out
-    bare: str = ""  # the value where an argument with choices is given without one
+    bare: str = ""  # the value if an argument with choices is given without a value
 
 
 class Command(NamedTuple):
     """A subcommand: the function that runs it, its request and its arguments.
 
-    kind: the kind of its request ("" where it makes none).
-    positional: the options that are positional arguments.
-    optional: options that the request needs but the command line may leave out.
-    examples: pairs of a command line and what it does.
-    begins: the progress text until the service sends one.
-    plans: whether it plans, and so has the options for the daemon and the cache.
-    multiplies: whether it may multiply matrices. Otherwise numpy starts no threads, which would take longer
-        than a small plan.
+    - `kind`: the kind of its request ("": it sends none).
+    - `positional`: the options that are positional arguments.
+    - `optional`: options that the request needs but the command line may leave out.
+    - `examples`: pairs of a command line and what it does.
+    - `begins`: the progress text until the service sends one.
+    - `plans`: whether it plans, and so has the options for the daemon and the cache.
+    - `multiplies`: whether it may multiply matrices. Otherwise numpy starts no threads, which would take
+      longer than a small plan.
     """
 
     name: str
@@ -104,7 +104,8 @@ class Command(NamedTuple):
 def command(summary: str, *, kind: str | None = None, **more: Any) -> Callable[[Run], Command]:
     """Returns a decorator that turns a function into the command with the function's name.
 
-    `kind` is the kind of the command's request. By default it is the same name.
+    `summary` describes it in the help. `kind` is the kind of its request (None: the same name). `more` are
+    further fields of Command.
     """
 
     def make_command(run: Run) -> Command:
@@ -117,8 +118,9 @@ def command(summary: str, *, kind: str | None = None, **more: Any) -> Callable[[
 def make_show_command(name: str, text: str, summary: str, *, exact: str = "", **more: Any) -> Command:
     """Returns a command that shows the answer to its request as text.
 
-    `text` names a function of `buildtool.fronts.texts`, such as "front:text". `exact` is the key of the
-    answer that decides whether the exit status is 0.
+    - `text`: a function of `buildtool.fronts.texts`, such as "front:text".
+    - `exact`: the key of the answer that says whether the exit status is 0 ("": it is 0).
+    - `more`: further fields of Command.
     """
 
     def run(args: argparse.Namespace) -> Result:
@@ -139,9 +141,10 @@ def load(name: str) -> Command:
 
 
 def missing(name: str, arguments: str) -> UsageError:
-    """Returns the error for a call of a command without arguments that it needs; the hint has an example.
+    """Returns the error for a call of the command `name` without arguments that it needs.
 
-    The example is about the user's own network if the call names one.
+    `arguments` names these arguments. The hint has an example, about the user's own network if the call names
+    one.
     """
     example = load(name).examples[0][0]
     own = [word for word in sys.argv if word.endswith((".tflite", ".onnx"))]
@@ -152,7 +155,7 @@ def missing(name: str, arguments: str) -> UsageError:
 
 
 def out_argument(metavar: str, sentence: str, required: bool = False) -> Own:
-    """Returns the argument --out."""
+    """Returns the argument --out. `sentence` is its help text, and `metavar` stands for its value there."""
     return Own(("-o", "--out"), sentence, metavar, required)
 
 
@@ -176,8 +179,8 @@ def request_of(args: argparse.Namespace) -> dict[str, Any]:
 def ask(args: argparse.Namespace, kind: str = "", without: Collection[str] = (), **more: str) -> Any:
     """Sends the request that the arguments describe, and returns the answer.
 
-    `kind` replaces the kind of the request. `without` has keys that are left out of the request, and `more`
-    has further ones.
+    `kind` replaces the kind of the request ("": it does not). Keys in `without` are left out of the request,
+    and those in `more` are added.
     """
     from buildtool.client import door
 
@@ -199,16 +202,17 @@ def ask(args: argparse.Namespace, kind: str = "", without: Collection[str] = (),
 
 
 def input_files(args: argparse.Namespace) -> list[str]:
-    """Returns the existing files that a request's answer depends on."""
+    """Returns the existing files that the answer to the arguments' request depends on."""
     return asking.input_files(request_of(args))
 
 
 def write_file(
     args: argparse.Namespace, name: str, data: bytes, again: str | None = None, *, is_text: bool = False
 ) -> list[str]:
-    """Writes a file. Raises UsageError if it is an input of the request, or text over something else.
+    """Writes a file and returns its path in a list.
 
-    `again` is an input that it may replace.
+    Raises UsageError if the file is an input of the request; only the input `again` may be replaced. With
+    `is_text`, also raises UsageError if the text would replace a file that is not text.
     """
     path, protected = Path(name), {os.path.realpath(read) for read in input_files(args)}
     keep_inputs([(path, None)], protected - {os.path.realpath(again)} if again else protected)

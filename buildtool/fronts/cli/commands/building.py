@@ -98,7 +98,7 @@ def _bundle(args: argparse.Namespace) -> Result:
 )
 def emit(args: argparse.Namespace) -> Result:
     """Writes a network's changed sources, with a stamp and a depfile for a build system."""
-    from buildtool.base.identity import code_files
+    from buildtool.base.code_digest import code_files
 
     if args.depfile and not args.stamp:
         raise UsageError("--depfile needs --stamp, its target", hint="see 'buildtool emit --help'")
@@ -129,7 +129,7 @@ def emit(args: argparse.Namespace) -> Result:
     begins="describing the build",
 )
 def describe(args: argparse.Namespace) -> Result:
-    """Describes the build for a build system. With --out it writes the linker script."""
+    """Prints the description of the build for a build system. With --out it writes the linker script."""
     from buildtool.fronts.texts import builds
 
     answer: DescribeAnswer = ask(args)

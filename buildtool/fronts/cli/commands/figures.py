@@ -59,7 +59,10 @@ def sizes(args: argparse.Namespace) -> Result:
 
 
 def _sizes_since(args: argparse.Namespace, answer: SizesAnswer, depth: int) -> Result:
-    """Returns what changed since an earlier firmware image. The map file of that image may be beside it."""
+    """Returns the sizes with what changed since an earlier firmware image.
+
+    The map file of the earlier image may be beside it.
+    """
     from buildtool.fronts.changes import figures
 
     unset = dict.fromkeys(("map", "formats", "sign", "image_version"))
@@ -94,7 +97,7 @@ def _depth(args: argparse.Namespace) -> int:
     ),
 )
 def diff(args: argparse.Namespace) -> Result:
-    """Shows what changed between two files. The exit status is 1 where a limit is exceeded."""
+    """Shows what changed between two files. The exit status is 1 if a limit is exceeded."""
     from buildtool.fronts.changes import figures
     from buildtool.fronts.texts import builds as report
 
@@ -115,7 +118,7 @@ def _read_limits(args: argparse.Namespace) -> list[Limit | Floor]:
 
 
 def _compare(args: argparse.Namespace, before: Figures, after: Figures, depth: int) -> Result:
-    """Compares two files' figures. The exit status is 1 where a limit is exceeded."""
+    """Compares two files' figures. The exit status is 1 if a limit is exceeded."""
     import dataclasses
 
     from buildtool.fronts.changes import compare

@@ -120,7 +120,7 @@ def _write_board(args: argparse.Namespace) -> Result:
     begins="checking kernels",
 )
 def target(args: argparse.Namespace) -> Result:
-    """Checks the kernels of a plugin. The exit status is 1 where one fails."""
+    """Checks the kernels of a plugin. The exit status is 1 if a kernel fails."""
     from buildtool.fronts.texts import boards as report
 
     answer: CheckAnswer = ask(args)

@@ -89,7 +89,7 @@ def analyze(args: argparse.Namespace) -> Result:
     multiplies=False,
 )
 def plan(args: argparse.Namespace) -> Result:
-    """Shows the plan. Writes it to files for builds (--out), viewers (--trace) or TFLM (--emit)."""
+    """Shows the plan. Writes it to a file for builds (--out), trace viewers (--trace) or TFLM (--emit)."""
     from buildtool.fronts.texts import plan as report
 
     if args.emit:
@@ -117,7 +117,7 @@ def plan(args: argparse.Namespace) -> Result:
 
 
 def _emit_plan(args: argparse.Namespace) -> Result:
-    """Writes the model with arena offsets for TFLM. The board and its options have no effect."""
+    """Writes the model with arena offsets for TensorFlow Lite Micro. Options for boards have no effect."""
     from buildtool.fronts.texts import builds
 
     if not args.out:
@@ -170,9 +170,9 @@ front = make_show_command(
     multiplies=False,
 )
 def report(args: argparse.Namespace) -> Result:
-    """Draws a plan as one HTML file.
+    """Writes a plan as one HTML page.
 
-    With --json it prints the data, and writes the file only if --out names it.
+    With --json it prints the data, and writes the page only if --out names its file.
     """
     from buildtool.fronts.changes import figures, reports
     from buildtool.fronts.texts.html.page import page
@@ -193,7 +193,8 @@ def report(args: argparse.Namespace) -> Result:
     if not name:
         return answer, "", 0
     out = Path(name)
-    replaceable = os.path.realpath(args.against) if args.against else ""  # it is read completely before
+    # The earlier report is read completely before.
+    replaceable = os.path.realpath(args.against) if args.against else ""
     protected = {os.path.realpath(read) for read in [*input_files(args), *filter(None, [args.profiled])]}
     keep_inputs([(out, None)], protected - {replaceable})
     written = write_text(out, page(answer, spell))

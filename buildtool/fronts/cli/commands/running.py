@@ -49,7 +49,9 @@ if TYPE_CHECKING:
     plans=True,
 )
 def validate(args: argparse.Namespace) -> Result:
-    """Returns the verdict. The exit status is 1 if an output exceeds its bound or the accuracy is too low."""
+    """Shows whether outputs are right. The exit status is 1 if one exceeds its bound or accuracy is too
+    low.
+    """
     from buildtool.fronts.changes import compare
     from buildtool.fronts.texts import validation
 

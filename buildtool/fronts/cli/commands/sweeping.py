@@ -32,7 +32,7 @@ _OUT = "sweep"
     multiplies=False,
 )
 def sweep(args: argparse.Namespace) -> Result:
-    """Runs a sweep. The exit status is 1 where a limit is exceeded, or where every candidate failed."""
+    """Runs a sweep. The exit status is 1 if a limit is exceeded, or if every candidate failed."""
     from buildtool.fronts.changes.compare import parse_limit
     from buildtool.fronts.sweep import calling, changes, results, text
     from buildtool.fronts.sweep.candidates import read_study

@@ -53,7 +53,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Band:
-    """A region's place on the time axis. `label` is "" if there is no room for it."""
+    """A region's place on the time axis; `region` is its number."""
 
     region: int
     x: float
@@ -74,7 +74,7 @@ class Tick:
 
 @dataclass(frozen=True)
 class Picture:
-    """The picture. `limit` is the limit's y, or None if it is far above. `peak` is the fullest step's x."""
+    """The picture. `limit` is the y of the memory limit (None: far above); `peak` is the fullest step's x."""
 
     height: float
     boxes: tuple[Box, ...]
@@ -106,7 +106,7 @@ def buffer_kinds(answer: PlannedModel) -> list[str]:
 
 
 class _Time:
-    """The time axis. Regions with more operators are wider."""
+    """The time axis. A region with more operators is wider."""
 
     def __init__(self, answer: PlannedModel) -> None:
         regions = answer["regions"]
@@ -131,7 +131,7 @@ class _Time:
 def picture(answer: PlannedModel, limit: int, steps: Sequence[RegionSteps] = ()) -> Picture:
     """Returns the picture of a plan. `limit` is the number of bytes that the arena may have.
 
-    `steps` has the steps of streamed regions, where they are known.
+    `steps` has the steps of streamed regions, if they are known.
     """
     time = _Time(answer)
     arena = max(answer["arena_bytes"], 1)
@@ -160,7 +160,7 @@ def picture(answer: PlannedModel, limit: int, steps: Sequence[RegionSteps] = ())
 def _boxes(answer: PlannedModel, time: _Time, scale: float, shared: Container[int]) -> list[Box]:
     """Returns the boxes of all buffers in drawing order. `scale` is the height of a byte.
 
-    `shared` has the buffers that share bytes alternately.
+    `shared` has the buffers that use the same bytes alternately.
     """
     kinds = buffer_kinds(answer)
     boxes = []
@@ -182,9 +182,9 @@ def _boxes(answer: PlannedModel, time: _Time, scale: float, shared: Container[in
 
 
 def _label(name: str, more: str, width: float, height: float) -> tuple[str, bool]:
-    """Returns as much of a name as fits: all of it, its last words, or "".
+    """Returns (label, upright): as much of a name as fits into a box, and whether it is written upright.
 
-    The second value says whether the label is upright.
+    The label is the whole name, its last words, or "". `more` is added if there is room.
     """
     words = short(name, _LONGEST_LABEL).split("/")
     texts = ["/".join(words[i:]) for i in range(len(words))]
@@ -198,7 +198,7 @@ def _label(name: str, more: str, width: float, height: float) -> tuple[str, bool
 
 
 def _clear_label(box: Box, others: Sequence[Box]) -> Box:
-    """Returns the box with a label that later boxes do not cover, or without a label."""
+    """Returns the box with a label that boxes drawn later do not cover, or without a label."""
     if not box.label:
         return box
     right, top = box.x + box.width, box.y

@@ -1,4 +1,4 @@
-"""The layout of the front: bytes of the arena from left to right (logarithmic), work from bottom to top."""
+"""The layout of the Pareto front: bytes of the arena from left to right (logarithmic), work upwards."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ _REACH, _LEAST_REACH = 14.0, 4.0  # radius in which a pointer selects a mark
 
 @dataclass(frozen=True)
 class Mark:
-    """A plan in the plot. `fits` says whether its arena is within the limit.
+    """A plan in the plot.
 
-    `number` is the index of its point on the front, or -1 if it is not on the front. `reach` is the radius in
-    which a pointer selects it.
+    - `number`: its position among the points of the front (-1: it is not one of them).
+    - `fits`: whether its arena is within the limit.
+    - `reach`: the radius in which a pointer selects it.
     """
 
     number: int
@@ -40,9 +41,9 @@ class Mark:
 
 @dataclass(frozen=True)
 class Plot:
-    """The plot. `line` is the front as a path.
+    """The plot. `line` is the front as an SVG path.
 
-    `limit` is the limit's x, or None if the plot does not show it.
+    `limit` is the x of the memory limit (None: the plot does not show it).
     """
 
     marks: tuple[Mark, ...]
@@ -55,7 +56,11 @@ class Plot:
 
 @dataclass(frozen=True)
 class Scales:
-    """Converts bytes (their log2 from x0 to x1) and work (from y0 to y1) to positions in the picture."""
+    """Converts bytes and work to positions in the picture.
+
+    The horizontal axis shows log2 of the bytes, from `x0` to `x1`; the vertical axis shows work, from `y0` to
+    `y1`.
+    """
 
     x0: float
     x1: float
@@ -63,11 +68,11 @@ class Scales:
     y1: float
 
     def x(self, size_: float) -> float:
-        """Returns the position of a number of bytes."""
+        """Returns the x of a number of bytes."""
         return LEFT + (math.log2(max(size_, 1)) - self.x0) / (self.x1 - self.x0) * (WIDTH - LEFT - RIGHT)
 
     def y(self, work: float) -> float:
-        """Returns the position of work."""
+        """Returns the y of a work factor."""
         return HEIGHT - BOTTOM - (work - self.y0) / (self.y1 - self.y0) * (HEIGHT - TOP - BOTTOM)
 
 
@@ -76,7 +81,8 @@ def plot(
 ) -> Plot | None:
     """Returns the plot of a front and of other strategies' plans, or None if there are no points.
 
-    `limit` is the number of bytes that the arena may have. `own` is the plan that was chosen.
+    `points` are the plans of the front, `beside` those of other strategies. `own` is the plan that was
+    chosen. `limit` is the number of bytes that the arena may have.
     """
     if not points:
         return None
@@ -133,9 +139,9 @@ def _limit_reach(mark: Mark, marks: list[Mark]) -> Mark:
 
 
 def round_sizes(low: float, high: float) -> list[float]:
-    """Returns round sizes from `low` to `high`. They are powers of two, and 1.5 times these.
+    """Returns round sizes from `low` to `high`: powers of two, and 1.5 times these.
 
-    If these are fewer than three, it returns sizes at equal distances.
+    If there are fewer than three, it returns sizes at equal distances.
     """
     sizes = [2.0**power * part for power in range(40) for part in (1, 1.5)]
     inside = [size for size in sizes if low <= size <= high]
@@ -146,7 +152,10 @@ def round_sizes(low: float, high: float) -> list[float]:
 
 
 def padded_range(values: list[float], spare: float) -> tuple[float, float]:
-    """Returns the least and the largest value, with a share of their distance as a margin on both sides."""
+    """Returns the smallest and the largest value, moved apart by a margin on both sides.
+
+    The margin is `spare` times the distance of the two values.
+    """
     low, high = min(values), max(values)
     room = (high - low or abs(high) * 0.2 or 1.0) * spare
     return low - room, high + room

@@ -1,4 +1,7 @@
-"""The layout of the network's graph: a row for each operator in order of execution, skips to the left."""
+"""The layout of the network's graph: a row for each operator in order of execution.
+
+Links that pass other operators are drawn on the left.
+"""
 
 from __future__ import annotations
 
@@ -49,10 +52,12 @@ class Frame:
 
 @dataclass(frozen=True)
 class Layout:
-    """The drawing. `links` are lines to the next row.
+    """The drawing.
 
-    `skips` are lines that pass other operators on the left. `x` is the x of the first column of operators.
-    `text` is the x of the names, to the right of the last column.
+    - `links`: lines to the next row.
+    - `skips`: lines that pass other operators on the left.
+    - `x`: the x of the first column of operators.
+    - `text`: the x of the names, to the right of the last column.
     """
 
     height: float
@@ -92,7 +97,7 @@ def _y(row: int) -> float:
 
 
 def _node(answer: ReportAnswer, row: int, x: float, most: int) -> Node:
-    """Returns the operator of a row. `most` is the largest number of live bytes of any operator."""
+    """Returns the operator of a row. `most` is the largest number of live bytes while an operator runs."""
     layer = answer["layers"][row]
     look = "heavy" if layer["weight_bytes"] else "light"
     lines = [
@@ -119,14 +124,14 @@ def _node(answer: ReportAnswer, row: int, x: float, most: int) -> Node:
 
 
 def _link(at: Mapping[int, float], start: int, end: int) -> str:
-    """Returns the path from a row to the next one."""
+    """Returns the SVG path from a row to the next one. `at` has the x of each row."""
     middle = (_y(start) + _y(end)) / 2
     curve = f"{at[start]:.0f} {middle:.1f} {at[end]:.0f} {middle:.1f} {at[end]:.0f} {_y(end):.1f}"
     return f"M{at[start]:.0f} {_y(start):.1f}C{curve}"
 
 
 def _skip(at: Mapping[int, float], start: int, end: int, lane: int) -> str:
-    """Returns the path from a row to a later one, in a lane to the left."""
+    """Returns the SVG path from a row to a later one, at distance `lane` to the left of the operators."""
     out = at[-1] - _LANE * min(lane, _MOST_LANES)
     y0, y1, bend = _y(start), _y(end), min(9.0, _LANE * lane)
     down = f"Q{out:.1f} {y0:.1f} {out:.1f} {y0 + bend:.1f}V{y1 - bend:.1f}"
@@ -154,7 +159,10 @@ def _columns(answer: ReportAnswer, rows: dict[int, int]) -> list[int]:
 
 
 def _lanes(answer: ReportAnswer, rows: dict[int, int]) -> dict[tuple[int, int], int]:
-    """Returns the lane (1 or more) of each link that skips operators. The keys are the link's two rows."""
+    """Returns, for each link that passes other operators, how far to the left it is drawn (1 or more).
+
+    The keys are the link's two rows.
+    """
     skips = sorted(
         {
             (rows.get(source, -1), row)

@@ -45,9 +45,9 @@ def page(answer: ReportAnswer, spelling: Spelling = in_requests) -> bytes:
 
 
 def document(name: str, scripts: Sequence[str], **context: object) -> bytes:
-    """Returns an HTML file from the template `name`. It may fetch nothing, and only these scripts may run.
+    """Returns an HTML file from the template `name`. It may fetch nothing, and only `scripts` may run in it.
 
-    The template writes `policy`, `style` and each of `scripts`.
+    The template writes `policy`, `style` and each of `scripts`. `context` has its further variables.
     """
     environment = _environment()
     style, *own = (_own_file(environment, file) for file in ("report.css", *scripts))
@@ -63,7 +63,7 @@ def document(name: str, scripts: Sequence[str], **context: object) -> bytes:
 
 def draw_arena(answer: PlanAnswer) -> str:
     """Returns an HTML document with the arena of a plan over time, for a notebook."""
-    picture = arena.picture(answer, sys.maxsize)  # a plan has kept its limit
+    picture = arena.picture(answer, sys.maxsize)  # the plan has kept the request's limit
     names = {"picture_size": arena, "kind_names": arena.KINDS, "answer": answer}
     return _drawing("arena_drawing.html", f"The arena of {answer['model']}", picture=picture, **names)
 
@@ -102,7 +102,7 @@ def _environment() -> Environment:
 
 
 def _own_file(environment: Environment, name: str) -> Markup:
-    """Returns one of our own files, which need no escaping."""
+    """Returns one of the templates' files unchanged, as it needs no escaping."""
     assert environment.loader is not None
     return Markup(environment.loader.get_source(environment, name)[0])
 
@@ -172,7 +172,7 @@ def _window_notes(answer: ReportAnswer) -> list[str]:
 
 
 def _window(answer: ReportAnswer) -> dict[str, object] | None:
-    """Returns the table of a moving window's rows; None without one."""
+    """Returns the variables for the table of a moving window's rows; None without a moving window."""
     window = answer["window"]
     if window is None:
         return None
@@ -186,7 +186,7 @@ def _removed(answer: ReportAnswer) -> list[str]:
 
 
 def _with_short_names(answer: ReportAnswer) -> ReportAnswer:
-    """Returns the answer with the short names of layers instead of the file's names, also for tensors."""
+    """Returns the answer with short names of layers and tensors in place of the file's names."""
     names = [op["name"] for op in answer["operators"]]
     short = dict(zip(names, map(wording.short, short_names(names)), strict=True))
 

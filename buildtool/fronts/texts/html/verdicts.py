@@ -1,4 +1,4 @@
-"""The top of the page: whether the plan fits, which memory binds, and the most important figures."""
+"""The top of the page: whether the plan fits, which memory is fullest, and the most important figures."""
 
 from __future__ import annotations
 
@@ -20,10 +20,7 @@ _HOW = {"linked": "exactly", "bound": "at most", "estimated": "about", "uncounte
 
 @dataclass(frozen=True)
 class Card:
-    """A figure with its name, its unit and more words.
-
-    `share` is its part of a whole (None without a whole).
-    """
+    """A figure with its name, its unit and further words. `share` is its part of a whole, if there is one."""
 
     name: str
     value: str
@@ -91,7 +88,7 @@ def counting_words(answer: ReportAnswer) -> str:
 
 
 def cards(answer: ReportAnswer, room: int) -> Iterator[Card]:
-    """Yields cards with the most important figures."""
+    """Yields cards with the most important figures. `room` is the number of bytes that the arena may have."""
     verdict = answer["verdict"]
     yield _fill_card("Arena", answer["arena_bytes"], room, "")
     if answer["state_bytes"]:
@@ -119,7 +116,7 @@ def cards(answer: ReportAnswer, room: int) -> Iterator[Card]:
 
 
 def _split_unit(text: str) -> tuple[str, str]:
-    """Splits a text into a figure and its unit."""
+    """Returns (figure, unit) of a text."""
     value, _, unit = text.partition(" ")
     return value, unit
 
@@ -134,7 +131,7 @@ def _fill_card(name: str, used: int, available: int, more: str) -> Card:
 def _time_card(answer: ReportAnswer) -> Card:
     """Returns a card with the measured or estimated time.
 
-    If there is none, it has instructions or the cost.
+    If there is no time, the card has the number of instructions or the cost.
     """
     board, run = answer["estimate"], answer["run"]
     if run is not None and run["milliseconds"] is not None:
@@ -194,7 +191,7 @@ class Leaf:
 
 
 def image_trees(answer: ReportAnswer) -> list[Leaf]:
-    """Returns the linked firmware image as a tree for each memory, or [] if the report has no image."""
+    """Returns the contents of the linked firmware image, a tree for each memory; [] if there is no image."""
     image = answer["linked"]
     if image is None:
         return []

@@ -17,7 +17,7 @@ def plain(text: str) -> str:
 def short(text: str, most: int = LONGEST) -> str:
     """Returns a text as `plain` does, in at most `most` characters.
 
-    If it is longer, its middle is left out.
+    The middle of a longer text is left out.
     """
     if len(text) <= most:
         return plain(text)
@@ -52,7 +52,7 @@ def percent(part: float, whole: float) -> str:
 def ticks(most: float, wanted: int = 5, base: int = 10) -> list[float]:
     """Returns about `wanted` round numbers from 0 to `most`, at equal distances.
 
-    The distance is 1, 2 or 5 times a power of ten. If `base` is 2, it is a power of two.
+    The distance is 1, 2 or 5 times a power of ten, or a power of two if `base` is 2.
     """
     if most <= 0:
         return [0.0]

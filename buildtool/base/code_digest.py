@@ -1,4 +1,7 @@
-"""Finds the code that answers requests, and computes its digest. Results of other code are stale."""
+"""Finds the code that answers requests, and computes its digest.
+
+The digest is part of cache keys: a result that other code has computed is stale.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,13 @@ from pathlib import Path
 ENTRY_POINTS = "buildtool.targets"  # the group under which packages offer boards
 # Planner, emitter and recorded sizes. The C libraries (buildtool/base/compiled.py) count as well as their
 # sources: they may be older or newer than these.
-_OURS = (".py", ".c", ".h", ".toml", ".so", ".dll")
-_DATA = (".py", ".toml")  # boards, kernel catalogues with their costs, packing
+_OWN_SUFFIXES = (".py", ".c", ".h", ".toml", ".so", ".dll")
+_DATA_SUFFIXES = (".py", ".toml")  # boards, kernel catalogues with their costs, packing
 ALL = ("",)  # every file beside foreign code counts: the code may read any of them
 
 
 def home() -> str:
-    """Returns the folder that contains the package, for PYTHONPATH: the checkout, or site-packages."""
+    """Returns the folder that contains the package `buildtool`: the checkout, or site-packages."""
     return str(Path(__file__).resolve().parents[2])
 
 
@@ -30,7 +33,7 @@ def environment() -> dict[str, str]:
 
 
 def interpreter() -> str:
-    """Identifies the Python that runs this: its real file, and the folder of its environment.
+    """Returns a text that identifies the running Python: its real file, and the folder of its environment.
     Virtual environments that share the file differ: each has its own packages.
     """
     file = os.path.realpath(sys.executable) if sys.executable else ""  # "" where Python is embedded
@@ -38,19 +41,20 @@ def interpreter() -> str:
 
 
 def namesakes() -> list[str]:
-    """Returns the installed `buildtool-VERSION.dist-info` folders, which belong to another package of that
+    """Returns the installed `buildtool-VERSION.dist-info` folders. They belong to another package of that
     name.
     """
-    places = {entry for entry in _list_distributions() if entry[1].lower().startswith("buildtool-")}
-    return sorted(os.path.join(*entry) for entry in places)  # noqa: PTH118
+    found = {entry for entry in _list_distributions() if entry[1].lower().startswith("buildtool-")}
+    return sorted(os.path.join(*entry) for entry in found)  # noqa: PTH118
 
 
 def code_digest() -> str:
     """Returns the SHA-256 (hex) of buildtool, its target plugins and its kernel catalogues.
 
     The C of kernels and start-up code does not count: it decides no plan, and the build system tracks it. C
-    that planning runs on this machine counts: files beside a module of the same name, and NAME_ask.h. Every
-    file of a foreign package that offers boards counts. Unchanged files are not read again.
+    that planning compiles and runs on this machine counts: a .c file with the stem of a module beside it, and
+    NAME_ask.h. If another distribution offers boards, all files of its package count. Unchanged files are not
+    read again.
     """
     from buildtool.base.digests import Digests  # callers that only need a folder load no msgpack
 
@@ -77,8 +81,8 @@ def code_folders() -> list[str]:
 
 
 def below(folder: str, suffixes: tuple[str, ...]) -> list[str]:
-    """Returns the relative paths, sorted, of the files below `folder` that have one of the suffixes, or are C
-    that planning runs.
+    """Returns the relative paths, sorted, of files below `folder`: those with one of the suffixes (ALL: every
+    file except .pyc), and C files that planning compiles and runs on this machine.
     """
     files = []
     for place, folders, names in os.walk(folder):
@@ -100,17 +104,21 @@ def _list_files() -> Iterator[tuple[str, str]]:
 
 
 def _list_folders() -> Iterator[tuple[Path, tuple[str, ...]]]:
-    """Yields each folder that the digest covers, with the suffixes of the files that it covers there."""
+    """Yields each folder that the digest covers, with the suffixes of the files that count in that folder."""
     root = Path(home())
-    yield root / "buildtool", _OURS
-    for name, beside in ("buildtool_plugins", "plugins/buildtool_plugins"), ("buildtool_kernels", "kernels"):
-        if (root / beside).is_dir():
-            yield root / beside, _DATA
+    yield root / "buildtool", _OWN_SUFFIXES
+    for name, in_checkout in (
+        ("buildtool_plugins", "plugins/buildtool_plugins"),
+        ("buildtool_kernels", "kernels"),
+    ):
+        if (root / in_checkout).is_dir():
+            yield root / in_checkout, _DATA_SUFFIXES
         else:
-            yield from ((folder, _DATA) for folder in _find_package(name))
+            yield from ((folder, _DATA_SUFFIXES) for folder in _find_package(name))
     # foreign packages that offer boards, by the files that installers write: importlib.metadata is slow
     paths = {f"{folder}/{name}/entry_points.txt" for folder, name in _list_distributions()}
-    for name in sorted({one for path in paths for one in _read_packages(path)} - {"buildtool_plugins"}):
+    packages = {package for path in paths for package in _read_packages(path)}
+    for name in sorted(packages - {"buildtool_plugins"}):
         yield from ((folder, ALL) for folder in _find_package(name))
 
 

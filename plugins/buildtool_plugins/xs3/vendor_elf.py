@@ -1,8 +1,8 @@
-"""Reads XCORE's ELF objects and their archives, as XMOS's tools write them.
+"""Reads XCORE's ELF objects and archives of them, as XMOS's tools write them.
 
 No public text describes the relocations; what they do was found from the objects themselves. Code lies in
-sections without a name. One whose flags lack GLUED begins a function; those with it continue the one before.
-A section of 0 bytes gives the alignment of what follows it.
+sections without a name. A section whose flags lack GLUED begins a function; one with this flag continues the
+section before it. A section of 0 bytes gives the alignment of the section that follows it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ class _Header:
 
 
 def members(archive: bytes) -> Iterator[tuple[str, bytes]]:
-    """Yields name and content of each file in an `ar` archive; names may repeat. Raises ToolError."""
+    """Yields the name and the content of each file in an `ar` archive. Names may repeat. Raises ToolError for
+    another file.
+    """
     if archive[:8] != b"!<arch>\n":
         raise ToolError("this is not an archive of objects")
     at, names = 8, b""
@@ -57,7 +59,9 @@ def members(archive: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def load(content: bytes, name: str) -> Object:
-    """Returns the object of an ELF file; raises ToolError if it is not one for XCORE."""
+    """Returns the object in the ELF file `content`. Raises ToolError if it is not one for XCORE. `name` is
+    the file's name.
+    """
     try:
         return _Loader(content, name).object()
     except (struct.error, IndexError, ValueError):
@@ -82,7 +86,7 @@ class _Loader:
         return self.content[start : self.content.index(b"\0", start)].decode("latin-1")
 
     def object(self) -> Object:
-        """Returns the object."""
+        """Returns the object in the ELF file."""
         made = Object(self.name)
         self._sections(made)
         symbols = self._symbols(made)
@@ -123,7 +127,9 @@ class _Loader:
                 section.data += self.content[header.offset : header.offset + header.size]
 
     def _symbols(self, made: Object) -> list[str]:
-        """Adds the symbols; returns the name of each one, unique in the object."""
+        """Adds the symbols to `made`. Returns the name of each one; local symbols get names that are unique
+        in the object.
+        """
         names = []
         table = next(header for header in self.headers if header.type == _SYMTAB)
         strings = self.headers[table.link]
@@ -144,7 +150,9 @@ class _Loader:
         return names
 
     def _follower(self, number: int) -> tuple[Section, int] | None:
-        """Returns the place of the first section with bytes behind an empty one."""
+        """Returns the first section with bytes after the empty section with this number, and the offset
+        there.
+        """
         later = [k for k in self.places if k > number]
         return self.places[min(later)] if later else None
 

@@ -1,7 +1,7 @@
-"""How each front writes an option in its messages: the command line, CMake, Bazel, PlatformIO and Python.
+"""How each front end writes an option in its messages: command line, CMake, Bazel, PlatformIO and Python.
 
-SCons writes it as requests do (`base.errors.in_requests`). Options that a front lacks are written as on the
-command line.
+SCons writes it as requests do (`base.errors.in_requests`). An option that a front end does not have is
+written as on the command line.
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ from buildtool.options.table import BY_NAME, OPTIONS, Group
 
 
 class Front(NamedTuple):
-    """How a front writes an option with its value (`setting`), and an option alone (`name`)."""
+    """The spelling of options in one front end, such as CMake.
+
+    `setting` writes an option with its value, and `name` writes the option alone.
+    """
 
     setting: Spelling
     name: Callable[[str], str]
@@ -27,7 +30,8 @@ _OWN = ("depth", "fail_if", "jobs", "out")  # options of commands, which no requ
 def spell(option: str, value: Value) -> str:
     """Returns an option and its value as on the command line, such as --ram 4624.
 
-    A name that is no option is written as in requests (see `in_requests`). The network is positional: "".
+    A name that is not an option is written as in requests (see `in_requests`). The result for `model` is "",
+    because the command line has it as a positional argument.
     """
     if option == "model":
         return ""
@@ -51,7 +55,9 @@ def spell_name(option: str) -> str:
 
 
 def _front(rename: Callable[[str], str], write: Callable[[str, Value], str]) -> Front:
-    """Returns a front. `rename` returns its name for an option, "" if it lacks the option; `write` joins a
+    """Returns the spelling of a front end.
+
+    `rename` returns the front end's name for an option ("": it does not have this option). `write` joins a
     name and a value.
     """
 
@@ -67,7 +73,7 @@ def _front(rename: Callable[[str], str], write: Callable[[str, Value], str]) -> 
 # The options that decide a network's plan, and those that also decide which kernels it calls.
 _PLANNING = {option.name for option in OPTIONS if option.group is Group.PLANNING} | {"model", "board", "plan"}
 _FIELD = {option.name for option in OPTIONS if option.group is Group.FIELD}
-_BOARDS = {"cmsis_nn", "requantise", "threads", "weights_in", "arena_in"}
+_BOARDS = {"cmsis_nn", "requantise", "threads", "weights_in", "arena_in", "kernels_in"}
 _KEYWORDS = {name: name.upper() for name in (*_PLANNING, *_BOARDS, *_FIELD, "on", "wire")}
 _KEYWORDS |= {name: name.upper() for name in ("sign", "image_version")}
 _KEYWORDS |= {"formats": "FORMAT", "toolchain": "-DBUILDTOOL_TOOLCHAIN"}
@@ -80,13 +86,15 @@ def _with_keyword(keyword: str, value: Value) -> str:
 
 
 def platformio(prefix: str) -> Front:
-    """Returns how platformio.ini writes options, with `prefix` before their names."""
+    """Returns the spelling of options in platformio.ini; `prefix` stands before their names."""
     known = {*_PLANNING, *_BOARDS, *_FIELD, "name"}
     return _front(lambda option: prefix + option if option in known else "", "{} = {}".format)
 
 
 def _as_keyword(option: str, value: Value) -> str:
-    """Returns an option and its value as a keyword argument; the network is what `buildtool.open` takes."""
+    """Returns an option and its value as a keyword argument in Python; `model` becomes
+    `buildtool.open(...)`.
+    """
     if option == "model":
         return f"buildtool.open({value!r})"
     return f"without {option}" if value is None else f"{option}={value!r}"
