@@ -23,7 +23,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests/support"))
 
 import numpy as np
-from buildtool_plugins.xs3 import elf
+from buildtool_plugins.xs3 import vendor_elf
 from buildtool_plugins.xs3.assembler import assemble
 from buildtool_plugins.xs3.compiler import runtime
 from buildtool_plugins.xs3.linker import Memory, link
@@ -61,9 +61,9 @@ class Vendor:
 
     def __init__(self, path: Path) -> None:
         objects, seen = [], set[str]()
-        for name, member in elf.members(archive(path)):
+        for name, member in vendor_elf.members(archive(path)):
             if name.endswith((".c.obj", ".S.obj", ".cpp.obj")):
-                known = elf.load(member, name)
+                known = vendor_elf.load(member, name)
                 names = {n for n, at in known.globals.items() if at.section is not None and not at.is_weak}
                 if not names & seen:
                     seen |= names

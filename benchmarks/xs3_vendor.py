@@ -14,7 +14,7 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
-from buildtool_plugins.xs3 import elf
+from buildtool_plugins.xs3 import vendor_elf
 from buildtool_plugins.xs3.assembler import assemble
 from buildtool_plugins.xs3.compiler import runtime
 from buildtool_plugins.xs3.linker import Image, link
@@ -59,10 +59,10 @@ def archive(path: Path) -> bytes:
 def image(content: bytes) -> Image:
     """Links the functions that are checked. Of archive members with the same name, the first is taken."""
     objects, seen = [], set()
-    for name, member in elf.members(content):
+    for name, member in vendor_elf.members(content):
         if not name.endswith((".c.obj", ".S.obj")):  # lib_tflite_micro is C++
             continue
-        known = elf.load(member, name)
+        known = vendor_elf.load(member, name)
         names = {symbol for symbol, at in known.globals.items() if at.section is not None}
         if not names & seen:
             seen |= names
