@@ -347,9 +347,12 @@ static bool progress(handle *h, int64_t form) {
     return true;
 }
 
-/* Rows of a ring of which `asked` are asked for. `filled`: the steps of what fills it. */
-static int64_t held_rows(const int64_t *lows, pace filled, int64_t asked) {
+/* Rows of a ring of which `asked` are asked for. `filled`: the steps of what fills it. The ring's
+ * tensor has `height` rows: more than what fills it makes, if that is not what the element before
+ * it makes. */
+static int64_t held_rows(const int64_t *lows, int64_t height, pace filled, int64_t asked) {
     int64_t found = 0;
+    filled.height = height;
     for (int64_t x = 0, end; x < asked; x = end) {
         end = step_end(filled, x);
         found = most(found, end - least(lows[x], x));
@@ -358,9 +361,7 @@ static int64_t held_rows(const int64_t *lows, pace filled, int64_t asked) {
 }
 
 /* The steps of what delivers a tensor row by row. */
-static pace single_rows(int64_t height) {
-    return (pace){height, 1, 1, 1};
-}
+static const pace SINGLE_ROWS = {0, 1, 1, 1};
 
 /* ---- what holds whatever the limit: least rings at cuts, and the blocks that end there ---------
  */
@@ -371,7 +372,7 @@ static int64_t least_ring(const handle *h, int64_t form, pace filled) {
     int64_t first = first_of(h, form), last = h->last[form];
     int64_t made = least(of_cut(h, last + 1, LEAST_WANTED), of_element(h, last, HEIGHT));
     int64_t asked = asked_rows(h, form, made, h->progress_length);
-    int64_t rows = held_rows(h->progress_low, filled, asked);
+    int64_t rows = held_rows(h->progress_low, h->progress_length, filled, asked);
     rows = most(rows, least(of_element(h, first - 1, ROWS), of_cut(h, first, LEAST_ROWS)));
     return round_up(h, rows * of_element(h, first - 1, ROW));
 }
@@ -465,7 +466,7 @@ static bool prepare(handle *h) {
         if (of_element(h, first, STREAMED) && (done = progress(h, f))) {
             made =
                 least(of_cut(h, h->last[f] + 1, LEAST_WANTED), of_element(h, h->last[f], HEIGHT));
-            made = held_rows(h->progress_low, single_rows(h->progress_length),
+            made = held_rows(h->progress_low, h->progress_length, SINGLE_ROWS,
                              asked_rows(h, f, made, h->progress_length));
             h->delivered[f] = round_up(h, made * of_element(h, first, SOURCE_ROW));
         }
@@ -1003,7 +1004,7 @@ static int64_t delivered_rows(handle *h, int64_t form, int32_t after, int32_t ma
     if (last >= h->end)
         return tall;
     if (last == first)
-        return held_rows(h->progress_low, single_rows(tall), asked);
+        return held_rows(h->progress_low, tall, SINGLE_ROWS, asked);
     if (!all_beside(h, form, after, made))
         return -1;
     memcpy(h->scratch, h->progress_low, (size_t)h->progress_length * sizeof(int64_t));
@@ -1014,7 +1015,7 @@ static int64_t delivered_rows(handle *h, int64_t form, int32_t after, int32_t ma
                 return NEVER;
             lows = lower(h, lows, h->found[i].at);
         }
-    return lows < 0 ? -1 : held_rows(numbers(h, lows), single_rows(tall), asked);
+    return lows < 0 ? -1 : held_rows(numbers(h, lows), tall, SINGLE_ROWS, asked);
 }
 
 /* Takes the region that begins with this block if it is the best so far; `grown`: the label with
@@ -1113,7 +1114,8 @@ static int64_t ring(handle *h, int32_t of, pace filled) {
         if (b->tensor == of_element(h, before, MAKES) && (lows = lower(h, lows, b->at)) < 0)
             return -1;
     }
-    int64_t rows = held_rows(numbers(h, lows), filled, h->labels[of].wanted);
+    int64_t rows =
+        held_rows(numbers(h, lows), h->profiles[lows].length, filled, h->labels[of].wanted);
     return round_up(h, rows * of_element(h, before, ROW));
 }
 
