@@ -144,7 +144,7 @@ def test_a_network_whose_tensors_move_in_the_least_memory(tmp_path):
 
 
 @slow
-@pytest.mark.parametrize("board", ["qemu-virt-rv32v", "xcore"])
+@pytest.mark.parametrize("board", ["cortex-m55", "qemu-virt-rv32v", "xcore"])
 def test_views_of_channels(board, tmp_path):
     views = file_of(every_view(), tmp_path)
     whole = exact(views, board, {"strategy": "layerwise", "objective": "cost"})

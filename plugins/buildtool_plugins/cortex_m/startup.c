@@ -77,12 +77,14 @@ static void limit_stack(void) {
 /* What runs before the kernels, and memcpy with them, are in their RAM. */
 #define BOOT(name) __attribute__((section(".text.boot." #name)))
 
+#if defined(NN_KERNELS_COPIED) || defined(NN_WEIGHTS_COPIED)
 /* Volatile, or it would become a call of memcpy. */
 static inline void copy(volatile uint32_t *to, const uint32_t *end, const uint32_t *from) {
     while (to != end) {
         *to++ = *from++;
     }
 }
+#endif
 
 BOOT(start) static void start(void) {
 #ifdef NN_KERNELS_COPIED

@@ -98,19 +98,19 @@ def compare(graph, target, image, in_place):
         session = Session()
         choices = every_choice(graph, set(graph.inputs) if image == "stream" else set())
         networks = [with_second_passes(graph, passes) for passes in choices]
-        networks = networks_with_passes(graph, lambda graph: space_of(graph, target, own, session))
+        searched = networks_with_passes(graph, lambda graph: space_of(graph, target, own, session))
         if len(choices) == 1:
-            assert not networks
+            assert not searched
             return 0
         twins = [Twin(network, target, image, in_place, SPACE) for network in networks]
         for weight in (Twin.work, Twin.cost):
-            search = PassSearch(networks, weight is Twin.cost)
+            search = PassSearch(searched, weight is Twin.cost)
             found = undominated((way.bytes, way.weight) for way in search.falling())
             assert found == undominated(point for twin in twins for point in twin.front(weight)), (
                 weight.__name__
             )
         # All points are on the fronts of the choices that pay, and F counts second passes.
-        paying = [(), *worthwhile(networks, own)]
+        paying = [(), *worthwhile(searched, own)]
         made = [front(with_second_passes(graph, passes), target, own, session) for passes in paying]
         points = undominated((p.live_bytes, p.work) for one in made for p in one.points)
         assert points == undominated(point for twin in twins for point in twin.front(Twin.work))
@@ -136,7 +136,7 @@ def test_efficient_net_takes_half_the_memory_for_a_seventh_more_work():
     graph, target, own, session = rewrite(efficient_net(96)), make_target(), Settings(), Session()
     once = front(graph, target, own, session).points[-1]
     assert once.f == 1
-    networks = networks_with_passes(graph, lambda graph: space_of(graph, target, own, session))
-    choices = worthwhile(networks, own)
+    searched = networks_with_passes(graph, lambda graph: space_of(graph, target, own, session))
+    choices = worthwhile(searched, own)
     points = [p for c in choices for p in front(with_second_passes(graph, c), target, own, session).points]
     assert min(p.f for p in points if p.live_bytes <= once.live_bytes / 2) < 1.14
