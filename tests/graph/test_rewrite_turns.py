@@ -55,10 +55,11 @@ def test_no_reshape_is_left_between_convolutions_and_poolings():
 
 
 def test_filters_of_several_rows_are_turned_too():
+    """Two of the three rows meet padding alone, and go."""
     net = NetBuilder(3)
     x = net.conv(net.input((1, 1, 12, 2)), 3, kernel=(3, 5), pad=g.Pad(1, 1, 2, 2))
     graph = turned(net.graph([net.conv(x, 2, kernel=(1, 3), stride=(1, 2))]))
-    assert [graph.tensors[op.inputs[1]].shape[1:3] for op in graph.ops[:2]] == [(5, 1), (3, 1)]  # two of three columns meet padding alone
+    assert [graph.tensors[op.inputs[1]].shape[1:3] for op in graph.ops[:2]] == [(5, 1), (3, 1)]
 
 
 @pytest.mark.parametrize("case", ["image", "pixels", "column", "state", "widened"])
