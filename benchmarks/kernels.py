@@ -145,6 +145,7 @@ def main() -> None:
     parser.add_argument("--only", default="")
     parser.add_argument("--library", default="", metavar="PATH")
     given = parser.parse_args()
+    given.library = given.library and str(Path(given.library).resolve())
     unit = library.CYCLES if given.cycles else library.INSTRUCTIONS
     table = tomllib.loads(library.COUNTS.read_text(encoding="utf-8"))
     known = library.column_boards(table, unit)
