@@ -150,7 +150,8 @@ def main() -> None:
     table = tomllib.loads(library.COUNTS.read_text(encoding="utf-8"))
     known = library.column_boards(table, unit)
     if given.odd:
-        for board in given.boards or ["M4"]:
+        for number, board in enumerate(given.boards or ["M4"]):
+            print(end="\n" if number else "")
             entries = odd_entries(given.odd, given.first, given.only)
             print_odd(entries, known.get(board, board), given.toolchain, given.library, unit)
         return
