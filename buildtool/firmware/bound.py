@@ -14,7 +14,7 @@ from buildtool.firmware import needs
 from buildtool.firmware.needs import Footprint, MemoryUse, parts_of
 from buildtool.plan.types import Plan
 from buildtool.target import catalogue, registry
-from buildtool.target.choice import arena_memories
+from buildtool.target.choice import arena_memories, copies_weights
 from buildtool.target.hardware import FirmwareUse
 from buildtool.target.kernels import RUNTIME, is_runtime, source_files
 from buildtool.target.partitions import boundary, weights_follow_firmware
@@ -309,7 +309,7 @@ def _list_uses(
         (board.data, {**_list_data_parts(board, guard, variables), needs.STATE: plan.state_bytes}),
         *([(board.kernels, _list_kernel_parts(code))] if board.kernels else []),
         *([(board.code, {f"{needs.CODE} of the {needs.FIRMWARE}": _FAR_CALLS})] if board.kernels else []),
-        *([(board.code, {needs.WEIGHTS: weights})] if board.copies_weights else []),
+        *([(board.code, {needs.WEIGHTS: weights})] if copies_weights(board) else []),
         *arenas,
     ):
         parts.setdefault(memory, Counter()).update(sizes)

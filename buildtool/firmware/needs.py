@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from buildtool.base.errors import Hint, PlanError, suggest
+from buildtool.target.choice import copies_weights
 from buildtool.target.hardware import MemoryKind
 from buildtool.target.partitions import weights_room
 from buildtool.target.types import Board, Target
@@ -184,7 +185,7 @@ def refuse_weights(target: Target, options: PlanOptions, image_bytes: int) -> No
     if room < memory.size:  # a partition, or a memory with code in it
         where = f"the weights' {'slot' if board.image.slot_bytes else 'partition'} in {where}"
         hint = Hint(_MORE_ROOM)
-    if board.copies_weights:
+    if copies_weights(board):
         hint = suggest(weights_in=board.code)
     limit = f"{where} has {most:,}"
     if most < room:

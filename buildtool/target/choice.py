@@ -150,6 +150,11 @@ def holds_weights(board: Board, memory: Memory) -> bool:
     return _copies_into_ram(board) and not apart
 
 
+def copies_weights(board: Board) -> bool:
+    """Whether the board's start-up code copies the weights from the code's memory into their RAM."""
+    return board.reads_weights_in_ram and _copies_into_ram(board)
+
+
 def _copies_into_ram(board: Board) -> bool:
     """Whether the board's start-up code copies kernels and weights into RAM."""
     from buildtool.target.registry import plugin

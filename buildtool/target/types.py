@@ -499,8 +499,8 @@ class Board:
         return " beside " + ", ".join(f"{each.what} {each.bytes:,}" for each in parts)
 
     @property
-    def copies_weights(self) -> bool:
-        """Whether start-up code copies the weights from the code's memory into a RAM that programs read."""
+    def reads_weights_in_ram(self) -> bool:
+        """Whether the weights lie in a RAM that programs read, and the code in ROM."""
         weights, code = self.memory(self.weights), self.memory(self.code)
         in_ram = weights.kind is MemoryKind.RAM and not weights.bandwidth
         return in_ram and code.kind is MemoryKind.ROM

@@ -131,3 +131,8 @@ def test_kernels_that_their_ram_cannot_hold_are_refused_by_name(tmp_path):
     with pytest.raises(ToolError, match=r"memory 'tcm' \(kernels\) .* too small") as caught:
         handle({"kind": "build", "model": "autoencoder", "board": board, "kernels_in": "tcm"})
     assert "kernels_in" in caught.value.hint
+
+
+def test_start_up_code_that_copies_nothing_finds_weights_where_the_loader_puts_them(tmp_path):
+    board = own_board(tmp_path, '[roles]\nweights = "sram"', base="qemu-virt-rv32")
+    exact("magic_wand", board, {})

@@ -145,7 +145,7 @@ def _weights_start(board: Board) -> str:
     return f"({choice}) "
 
 
-def linker_script(board: Board, *, guard_bytes: int = STACK_GUARD_BYTES) -> str:
+def linker_script(board: Board, guard_bytes: int = STACK_GUARD_BYTES, *, copies_weights: bool) -> str:
     """Returns the linker script of a board: one region for each memory, sections by the board's roles.
 
     The stack lies at the low end of `data`, so that an overflow leaves the memory and does not overwrite
@@ -177,7 +177,7 @@ def linker_script(board: Board, *, guard_bytes: int = STACK_GUARD_BYTES) -> str:
         code=board.code,
         data=board.data,
         weights=_fill_template(
-            _COPIED_WEIGHTS if board.copies_weights else _WEIGHTS,
+            _COPIED_WEIGHTS if copies_weights else _WEIGHTS,
             weights=partitions.weights_region(board).name,
             place=_weights_start(board),
             code=board.code,

@@ -137,12 +137,13 @@ class BaremetalPlugin(Family):
         names = self.find_toolchains(board, name)
         selected = name or names[0]
         tools = self._installed(selected, board)
-        script = linker_script(board, guard_bytes=self.guard_bytes(board)).encode()
+        copies_weights = self.copies_into_ram and board.reads_weights_in_ram
+        script = linker_script(board, self.guard_bytes(board), copies_weights=copies_weights).encode()
         chip = chip_code(board, self.root / "chips")
         include = ("-isystem", str(baremetal.ROOT / "include"))
         copied = [
             *(["-DNN_KERNELS_COPIED"] if board.kernels else []),
-            *(["-DNN_WEIGHTS_COPIED"] if board.copies_weights else []),
+            *(["-DNN_WEIGHTS_COPIED"] if copies_weights else []),
         ]
         defines = (f"-D{define}" for define in board.core.defines)
         core = self.core_flags(board, tools.compiler)
