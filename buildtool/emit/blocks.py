@@ -217,6 +217,14 @@ def wide_head(graph: Graph, op: Op) -> bytes:
     """Packs, for int16 activations, nn_wide_constants and every channel's constants, padded to a multiple of
     16 bytes.
     """
+    common, table = wide_table(graph, op)
+    return align(words(*common) + table.astype("<i4").tobytes())
+
+
+def wide_table(graph: Graph, op: Op) -> tuple[tuple[int, ...], Ints]:
+    """Returns, for int16 activations, the words of nn_wide_constants, and one row per output channel: its
+    constants as words.
+    """
     weights, axis = filter_weights(graph, op), channel_axis(op)
     others = tuple(d for d in range(weights.ndim) if d != axis)
     most = int(np.abs(weights.astype(np.int64)).sum(axis=others).max()) << 15
@@ -230,9 +238,8 @@ def wide_head(graph: Graph, op: Op) -> bytes:
         pairs = np.array([quantize_multiplier(scale) for scale in channel_scales(graph, op)], np.int64)
         factors = np.column_stack((reduce_multiplier(pairs[:, 0]), 15 - pairs[:, 1]))
         narrow = total < 1 << 31 and int(factors[:, 1].min()) >= _LEAST_SHIFT
-    head = words(*clamp(graph, op), 32 if narrow else 64, 0)
     halves = bias.astype("<i8").view("<i4").reshape(-1, 2)
-    return align(head + np.column_stack((halves, factors)).astype("<i4").tobytes())
+    return (*clamp(graph, op), 32 if narrow else 64, 0), np.column_stack((halves, factors))
 
 
 def _dense_factors(graph: Graph, op: Op) -> Ints:

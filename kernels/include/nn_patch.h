@@ -9,6 +9,10 @@
 
 #include "nn_conv.h"
 
+#if defined(__riscv_vector)
+#include <riscv_vector.h>
+#endif
+
 /* The taps of a tile's pixels: `count` runs of `bytes`. */
 typedef struct {
     const int8_t *first; /* of the first pixel */
@@ -44,6 +48,21 @@ typedef struct {
     int joined;        /* the taps of a row lie one behind the other */
 } nn_patch_row;
 
+#if defined(__riscv_vector)
+static inline void nn_patch_copy(int8_t *to, const int8_t *from, int32_t bytes) {
+    for (size_t vl; bytes > 0; bytes -= (int32_t)vl, to += vl, from += vl) {
+        vl = __riscv_vsetvl_e8m8((size_t)bytes);
+        __riscv_vse8(to, __riscv_vle8_v_i8m8(from, vl), vl);
+    }
+}
+
+static inline void nn_patch_fill(int8_t *to, int32_t value, int32_t bytes) {
+    for (size_t vl; bytes > 0; bytes -= (int32_t)vl, to += vl) {
+        vl = __riscv_vsetvl_e8m8((size_t)bytes);
+        __riscv_vse8(to, __riscv_vmv_v_x_i8m8((int8_t)value, vl), vl);
+    }
+}
+#else
 static inline void nn_patch_copy(int8_t *to, const int8_t *from, int32_t bytes) {
     if ((((uintptr_t)to | (uintptr_t)from | (uintptr_t)bytes) & 3) == 0) {
         uint32_t *d = (uint32_t *)(void *)to;
@@ -74,6 +93,7 @@ static inline void nn_patch_fill(int8_t *to, int32_t value, int32_t bytes) {
         NN_BARRIER();
     }
 }
+#endif
 
 /* One row of a pixel's taps, from column `left` of the tensor on, some of which may be padding. */
 NN_OUTLINE void nn_patch_edge(const nn_patch_row *r, int8_t *to, const int8_t *row, int32_t left) {

@@ -15,6 +15,13 @@ static inline int32_t nn_phase_taps(int32_t kernel, int32_t stride, int32_t phas
     return nn_max(1, (kernel - phase + stride - 1) / stride);
 }
 
+/* Bytes of the taps of as many pixels, of the phase that has most. */
+static inline int32_t nn_phases_patch_bytes(const nn_conv_geometry *g, const nn_view *in,
+                                            int32_t pixels) {
+    const int32_t rows = nn_phase_taps(g->kernel_h, g->stride_h, 0);
+    return pixels * rows * nn_phase_taps(g->kernel_w, g->stride_w, 0) * in->channels;
+}
+
 /* The outputs of one phase from (y, x) on: `rows` and `columns` of them, `step` columns apart. */
 static inline void nn_phases_part(nn_conv_geometry *one, const void *block, const nn_view *in,
                                   const nn_view *out, int32_t y, int32_t x, int32_t rows,

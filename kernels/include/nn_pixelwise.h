@@ -31,13 +31,17 @@ nn_for_runs_of(const int32_t bytes, const int blocks, nn_run_of_two *compute, co
                                   in2->pixel_stride == pixel && out->pixel_stride == pixel);
     const int whole = blocks && alike && nn_is_block(in1, pixel, window) &&
                       nn_is_block(in2, pixel, window) && nn_is_block(out, pixel, window);
-    const int32_t rows = whole ? window->y1 - window->y0 : 1; /* of a run */
-    for (int32_t y = window->y0; y < window->y1; y += rows) {
+    if (whole) {
+        compute(plan, nn_row(in1, window->y0), nn_row(in2, window->y0), nn_out_row(out, window->y0),
+                (window->y1 - window->y0) * (window->x1 - window->x0) * out->channels);
+        return;
+    }
+    for (int32_t y = window->y0; y < window->y1; y++) {
         for (int32_t x = window->x0, run; x < window->x1; x += run) {
             run = dense ? window->x1 - x : 1;
             run = nn_run(in1, x, nn_run(in2, x, nn_run(out, x, run)));
             compute(plan, nn_pixel(in1, y, x), nn_pixel(in2, y, x), nn_out_pixel(out, y, x),
-                    rows * run * out->channels);
+                    run * out->channels);
         }
     }
 }

@@ -5,7 +5,9 @@
 
 #include "nn_arith.h"
 
+#ifndef NN_TILE_REACH
 #define NN_TILE_REACH 17 /* columns that a tile of six meets at most: stride 2, width 7 */
+#endif
 
 /* One row of output. */
 typedef struct {

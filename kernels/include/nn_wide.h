@@ -136,6 +136,48 @@ static inline int16_t nn_wide_dense_output(int64_t sum, const nn_wide_dense_chan
 #define NN_WIDE_SCALAR
 #endif
 
+#if defined(__riscv) && __riscv_xlen == 32
+/* A product and a sum of 64 bits take several instructions: as many products as fit are first added
+ * up in 32. */
+#define NN_WIDE_PART 511
+
+/* The sum of products of `count` elements that lie one after the other. */
+static inline int64_t nn_wide_dot(const int16_t *x, const int8_t *w, int32_t count) {
+    int64_t sum = 0;
+    do {
+        int32_t left = nn_min(count, NN_WIDE_PART), part = 0;
+        count -= left;
+        NN_WIDE_SCALAR
+        for (; left > 0; left--) {
+            part += *x++ * *w++;
+        }
+        sum += part;
+    } while (count > 0);
+    return sum;
+}
+
+/* Four output channels' sums; their weights are `apart` from one another. */
+static inline void nn_wide_dot4(int64_t sums[4], const int16_t *x, const int8_t *w, int32_t apart,
+                                int32_t count) {
+    const int8_t *w1 = w + apart, *w2 = w1 + apart, *w3 = w2 + apart;
+    do {
+        int32_t left = nn_min(count, NN_WIDE_PART), s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+        count -= left;
+        NN_WIDE_SCALAR
+        for (; left > 0; left--) {
+            const int32_t value = *x++;
+            s0 += value * *w++;
+            s1 += value * *w1++;
+            s2 += value * *w2++;
+            s3 += value * *w3++;
+        }
+        sums[0] += s0;
+        sums[1] += s1;
+        sums[2] += s2;
+        sums[3] += s3;
+    } while (count > 0);
+}
+#else
 /* The sum of products of `count` elements that lie one after the other. */
 static inline int64_t nn_wide_dot(const int16_t *x, const int8_t *w, int32_t count) {
     int64_t sum = 0;
@@ -164,6 +206,7 @@ static inline void nn_wide_dot4(int64_t sums[4], const int16_t *x, const int8_t 
     sums[2] = s2;
     sums[3] = s3;
 }
+#endif
 
 /* ---- tables --------------------------------------------------------------------------------- */
 

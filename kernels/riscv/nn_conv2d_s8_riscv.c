@@ -131,35 +131,81 @@ put(const place *to, int32_t sums[PIXELS][CHANNELS], int32_t pixels) {
 #define LOAD_ADDRESS "lw"
 #define STORE_ADDRESS "sw"
 #endif
-/* The compiler runs out of registers where 27 of 28 suffice: four pixels by hand. */
+/* The compiler runs out of registers where 27 of 28 suffice: two to four pixels by hand. */
 #define PRODUCT(pixel, sum)                                                                        \
     "mul %[t], %[k], %[v" #pixel "]\n"                                                             \
     "add %[" #sum "], %[" #sum "], %[t]\n"
-#define WEIGHT(c, s0, s1, s2, s3)                                                                  \
-    "lb %[k], 4*\\n+" #c "(%[w])\n" PRODUCT(0, s0) PRODUCT(1, s1) PRODUCT(2, s2) PRODUCT(3, s3)
+#define PRODUCTS2(c) PRODUCT(0, s0##c) PRODUCT(1, s1##c)
+#define PRODUCTS3(c) PRODUCTS2(c) PRODUCT(2, s2##c)
+#define PRODUCTS4(c) PRODUCTS3(c) PRODUCT(3, s3##c)
+#define LOAD(pixel) "lb %[v" #pixel "], \\n(%[x" #pixel "])\n"
+#define LOADS2 LOAD(0) LOAD(1)
+#define LOADS3 LOADS2 LOAD(2)
+#define LOADS4 LOADS3 LOAD(3)
+#define WEIGHT(c, products) "lb %[k], 4*\\n+" #c "(%[w])\n" products(c)
 /* A macro of the assembler's, because C limits the length of strings. */
-#define DEFINE_TAP                                                                                 \
-    ".macro nn_tap n\n"                                                                            \
-    "lb %[v0], \\n(%[x0])\n"                                                                       \
-    "lb %[v1], \\n(%[x1])\n"                                                                       \
-    "lb %[v2], \\n(%[x2])\n"                                                                       \
-    "lb %[v3], \\n(%[x3])\n" WEIGHT(0, s00, s10, s20, s30) WEIGHT(1, s01, s11, s21, s31)           \
-        WEIGHT(2, s02, s12, s22, s32) WEIGHT(3, s03, s13, s23, s33) ".endm\n"
+#define DEFINE_TAP(loads, weights) ".macro nn_tap n\n" loads weights ".endm\n"
+#define WEIGHTS(products)                                                                          \
+    WEIGHT(0, products) WEIGHT(1, products) WEIGHT(2, products) WEIGHT(3, products)
 #define TAP(tap) "nn_tap " #tap "\n"
+#define MOVE(pixel, count) "addi %[x" #pixel "], %[x" #pixel "], " #count "\n"
+#define MOVES2(count) MOVE(0, count) MOVE(1, count)
+#define MOVES3(count) MOVES2(count) MOVE(2, count)
+#define MOVES4(count) MOVES3(count) MOVE(3, count)
 /* Repeats `taps`, the next `count` of each pixel, up to those at `end`. */
-#define LOOP(label, taps, count)                                                                   \
-    label ":\n" taps "addi %[x0], %[x0], " #count "\n"                                             \
-          "addi %[x1], %[x1], " #count "\n"                                                        \
-          "addi %[x2], %[x2], " #count "\n"                                                        \
-          "addi %[x3], %[x3], " #count "\n"                                                        \
-          "addi %[w], %[w], 4*" #count "\n" LOAD_ADDRESS " %[t], %[end]\n"                         \
-          "bne %[x0], %[t], " label "b\n"
+#define LOOP(label, taps, moves, count)                                                            \
+    label ":\n" taps moves(count) "addi %[w], %[w], 4*" #count "\n" LOAD_ADDRESS " %[t], %[end]\n" \
+                                  "bne %[x0], %[t], " label "b\n"
 
-#define LOOP_OF_4 LOOP("2", TAP(0) TAP(1) TAP(2) TAP(3), 4)
-#define LOOP_OF_1 LOOP("4", TAP(0), 1)
+#define LOOP_OF_4(moves) LOOP("2", TAP(0) TAP(1) TAP(2) TAP(3), moves, 4)
+#define LOOP_OF_1(moves) LOOP("4", TAP(0), moves, 1)
 
-static inline __attribute__((always_inline)) void block4(const nn_runs *runs, const int8_t *weights,
-                                                         const place *to) {
+#define ADD_RUNS(loads, products, moves)                                                           \
+    __asm volatile(                                                                                \
+        DEFINE_TAP(loads, products) "1:\n" /* a run */                                             \
+        LOAD_ADDRESS " %[x0], %[run]\n"                                                            \
+                                    "lw %[t], %[step]\n"                                           \
+                                    "lw %[k], %[quads]\n"                                          \
+                                    "add %[x1], %[x0], %[t]\n"                                     \
+                                    "add %[x2], %[x1], %[t]\n"                                     \
+                                    "add %[x3], %[x2], %[t]\n"                                     \
+                                    "beqz %[k], 3f\n"                                              \
+                                    "add %[k], %[k], %[x0]\n" STORE_ADDRESS                        \
+                                    " %[k], %[end]\n" LOOP_OF_4(                                   \
+                                        moves) "3:\n"                                              \
+                                               "lw %[k], %[odd]\n"                                 \
+                                               "beqz %[k], 5f\n"                                   \
+                                               "add %[k], %[k], %[x0]\n" STORE_ADDRESS             \
+                                               " %[k], %[end]\n" LOOP_OF_1(                        \
+                                                   moves) "5:\n" /* the next */                    \
+                                                          "lw %[t], %[left]\n"                     \
+                                                          "addi %[t], %[t], -1\n"                  \
+                                                          "beqz %[t], 7f\n"                        \
+                                                          "sw %[t], %[left]\n" LOAD_ADDRESS        \
+                                                          " %[x0], %[run]\n"                       \
+                                                          "lw %[t], %[row_step]\n" LOAD_ADDRESS    \
+                                                          " %[k], %[ring_end]\n"                   \
+                                                          "add %[x0], %[x0], %[t]\n"               \
+                                                          "bltu %[x0], %[k], 6f\n"                 \
+                                                          "lw %[t], %[ring]\n"                     \
+                                                          "sub %[x0], %[x0], %[t]\n"               \
+                                                          "6:\n" STORE_ADDRESS " %[x0], %[run]\n"  \
+                                                          "j 1b\n"                                 \
+                                                          "7:\n"                                   \
+                                                          ".purgem nn_tap"                         \
+        : [s00] "+r"(s00), [s01] "+r"(s01), [s02] "+r"(s02), [s03] "+r"(s03), [s10] "+r"(s10),     \
+          [s11] "+r"(s11), [s12] "+r"(s12), [s13] "+r"(s13), [s20] "+r"(s20), [s21] "+r"(s21),     \
+          [s22] "+r"(s22), [s23] "+r"(s23), [s30] "+r"(s30), [s31] "+r"(s31), [s32] "+r"(s32),     \
+          [s33] "+r"(s33), [w] "+r"(weights), [x0] "=&r"(x0), [x1] "=&r"(x1), [x2] "=&r"(x2),      \
+          [x3] "=&r"(x3), [v0] "=&r"(v0), [v1] "=&r"(v1), [v2] "=&r"(v2), [v3] "=&r"(v3),          \
+          [k] "=&r"(k), [t] "=&r"(t), [end] "=m"(end), [left] "+m"(left), [run] "+m"(run)          \
+        : [step] "m"(step), [quads] "m"(quads), [odd] "m"(odd), [row_step] "m"(row_step),          \
+          [ring_end] "m"(ring_end), [ring] "m"(ring)                                               \
+        : "memory")
+
+/* One block of four channels of `pixels`, 2 to 4. */
+static inline __attribute__((always_inline)) void by_hand(const nn_runs *runs, int32_t pixels,
+                                                          const int8_t *weights, const place *to) {
     const nn_riscv_channel *k4 = to->channels;
     const int32_t step = runs->step, quads = runs->bytes & ~3, odd = runs->bytes & 3;
     const int32_t row_step = runs->row_step, ring = runs->ring;
@@ -170,45 +216,18 @@ static inline __attribute__((always_inline)) void block4(const nn_runs *runs, co
     int32_t s30 = s00, s31 = s01, s32 = s02, s33 = s03;
     int32_t v0, v1, v2, v3, k, t;
     const int8_t *x0, *x1, *x2, *x3;
-    __asm volatile(
-        DEFINE_TAP "1:\n" /* a run */
-        LOAD_ADDRESS " %[x0], %[run]\n"
-                   "lw %[t], %[step]\n"
-                   "lw %[k], %[quads]\n"
-                   "add %[x1], %[x0], %[t]\n"
-                   "add %[x2], %[x1], %[t]\n"
-                   "add %[x3], %[x2], %[t]\n"
-                   "beqz %[k], 3f\n"
-                   "add %[k], %[k], %[x0]\n" STORE_ADDRESS " %[k], %[end]\n" LOOP_OF_4 "3:\n"
-                   "lw %[k], %[odd]\n"
-                   "beqz %[k], 5f\n"
-                   "add %[k], %[k], %[x0]\n" STORE_ADDRESS " %[k], %[end]\n" LOOP_OF_1
-                   "5:\n" /* the next */
-                   "lw %[t], %[left]\n"
-                   "addi %[t], %[t], -1\n"
-                   "beqz %[t], 7f\n"
-                   "sw %[t], %[left]\n" LOAD_ADDRESS " %[x0], %[run]\n"
-                   "lw %[t], %[row_step]\n" LOAD_ADDRESS " %[k], %[ring_end]\n"
-                   "add %[x0], %[x0], %[t]\n"
-                   "bltu %[x0], %[k], 6f\n"
-                   "lw %[t], %[ring]\n"
-                   "sub %[x0], %[x0], %[t]\n"
-                   "6:\n" STORE_ADDRESS " %[x0], %[run]\n"
-                   "j 1b\n"
-                   "7:\n"
-                   ".purgem nn_tap"
-        : [s00] "+r"(s00), [s01] "+r"(s01), [s02] "+r"(s02), [s03] "+r"(s03), [s10] "+r"(s10),
-          [s11] "+r"(s11), [s12] "+r"(s12), [s13] "+r"(s13), [s20] "+r"(s20), [s21] "+r"(s21),
-          [s22] "+r"(s22), [s23] "+r"(s23), [s30] "+r"(s30), [s31] "+r"(s31), [s32] "+r"(s32),
-          [s33] "+r"(s33), [w] "+r"(weights), [x0] "=&r"(x0), [x1] "=&r"(x1), [x2] "=&r"(x2),
-          [x3] "=&r"(x3), [v0] "=&r"(v0), [v1] "=&r"(v1), [v2] "=&r"(v2), [v3] "=&r"(v3),
-          [k] "=&r"(k), [t] "=&r"(t), [end] "=m"(end), [left] "+m"(left), [run] "+m"(run)
-        : [step] "m"(step), [quads] "m"(quads), [odd] "m"(odd), [row_step] "m"(row_step),
-          [ring_end] "m"(ring_end), [ring] "m"(ring)
-        : "memory");
+    if (pixels == 4 && to->count == 1) {
+        ADD_RUNS(LOADS4, WEIGHT(0, PRODUCTS4), MOVES4);
+    } else if (pixels == 4) {
+        ADD_RUNS(LOADS4, WEIGHTS(PRODUCTS4), MOVES4);
+    } else if (pixels == 3) {
+        ADD_RUNS(LOADS3, WEIGHTS(PRODUCTS3), MOVES3);
+    } else {
+        ADD_RUNS(LOADS2, WEIGHTS(PRODUCTS2), MOVES2);
+    }
     int32_t sums[PIXELS][CHANNELS] = {
         {s00, s01, s02, s03}, {s10, s11, s12, s13}, {s20, s21, s22, s23}, {s30, s31, s32, s33}};
-    put(to, sums, PIXELS);
+    put(to, sums, pixels);
 }
 #endif
 
@@ -217,8 +236,8 @@ static inline __attribute__((always_inline)) void compute(const nn_runs *runs, i
                                                           const int8_t *weights, const place *to) {
     int32_t sums[PIXELS][CHANNELS];
 #if BY_HAND
-    if (pixels == PIXELS) {
-        block4(runs, weights, to);
+    if (pixels > 1) {
+        by_hand(runs, pixels, weights, to);
         return;
     }
 #endif

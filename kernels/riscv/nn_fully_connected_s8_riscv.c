@@ -1,6 +1,6 @@
 /* FULLY_CONNECTED: eight outputs at a time, one dense layer a pixel. */
-#include "nn_conv.h"
 #include "nn_riscv.h"
+#include "nn_riscv_scalar.h"
 
 #define OUTPUTS 8
 
@@ -80,7 +80,7 @@ void nn_fully_connected_s8_riscv(const void *constants, const nn_view *in, const
                 int32_t sums[OUTPUTS];
                 sum8(sums, values, weights, inputs);
                 for (int32_t i = 0; i < nn_min(OUTPUTS, outputs - c); i++) {
-                    result[c + i] = nn_dense_output(sums[i], channels + c + i, &common);
+                    result[c + i] = nn_riscv_dense_output(sums[i], channels + c + i, &common);
                 }
             }
         }

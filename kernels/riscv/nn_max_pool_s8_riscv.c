@@ -2,22 +2,25 @@
 #include "nn_riscv.h"
 #include "nn_riscv_reduce.h"
 
+#define BYTES 1 /* of an element */
+
 static inline __attribute__((always_inline)) void block(const nn_area *area,
                                                         const nn_pool_constants *constants,
                                                         int8_t *out, int32_t c, int32_t wide) {
     const int32_t low = constants->clamp_min, high = constants->clamp_max;
     int32_t found[NN_RISCV_WIDE];
-    nn_riscv_take_area(found, area, c, wide, 1);
+    nn_riscv_take_area(found, area, c, wide, 1, BYTES);
     for (int32_t i = 0; i < wide; i++) {
-        out[c + i] = (int8_t)nn_clamp(found[i], low, high);
+        nn_riscv_put(out, c + i, nn_clamp(found[i], low, high), BYTES);
     }
 }
 
-static void compute(const nn_area *area, const nn_pool_constants *constants, int8_t *out) {
-    nn_riscv_for_blocks(block, area, constants, out);
+static void compute(const nn_area *area, int32_t channels, const nn_pool_constants *constants,
+                    int8_t *out) {
+    nn_riscv_for_blocks(block, area, channels, constants, out);
 }
 
 void nn_max_pool_s8_riscv(const nn_pool_geometry *geometry, const void *constants,
                           const nn_view *in, const nn_view *out, const nn_window *window) {
-    nn_for_areas(compute, geometry, constants, in, out, window);
+    nn_for_joined_areas(compute, BYTES, geometry, constants, in, out, window);
 }

@@ -11,7 +11,7 @@ static inline __attribute__((always_inline)) void block(const nn_reduce_geometry
     const int32_t rank = g->inner_rank - 1;
     int32_t index[NN_MAX_RANK] = {0}, offset = 0, sums[NN_RISCV_WIDE] = {0};
     do {
-        nn_riscv_take(sums, in + offset, g->inner_stride[rank], g->inner[rank], wide, 0);
+        nn_riscv_take(sums, in + offset, g->inner_stride[rank], g->inner[rank], wide, 0, 1);
     } while (nn_next(rank, g->inner, index, g->inner_stride, &offset));
     for (int32_t i = 0; i < wide; i++) {
         const int32_t mean =

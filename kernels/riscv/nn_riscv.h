@@ -38,6 +38,12 @@ void nn_depthwise_w5_s8_riscv(const nn_conv_geometry *geometry, const void *cons
 void nn_depthwise_w7_s8_riscv(const nn_conv_geometry *geometry, const void *constants,
                               const nn_view *in, const nn_view *out, const nn_window *window,
                               void *scratch);
+void nn_depthwise_conv2d_s16_riscv(const nn_conv_geometry *geometry, const void *constants,
+                                   const nn_view *in, const nn_view *out, const nn_window *window,
+                                   void *scratch);
+void nn_depthwise_w9_s8_riscv(const nn_conv_geometry *geometry, const void *constants,
+                              const nn_view *in, const nn_view *out, const nn_window *window,
+                              void *scratch);
 
 /* One column of at most seven taps over one column of inputs, with the constants of a kernel of one
  * row; the output lies elsewhere than the input. */
@@ -69,5 +75,14 @@ void nn_max_pool_s8_riscv(const nn_pool_geometry *geometry, const void *constant
                           const nn_view *in, const nn_view *out, const nn_window *window);
 void nn_mean_s8_riscv(const nn_reduce_geometry *geometry, const void *constants, const int8_t *in,
                       int8_t *out);
+
+void nn_add_s16_riscv(const void *constants, const nn_view *in1, const nn_view *in2,
+                      const nn_view *out, const nn_window *window);
+void nn_mul_s16_riscv(const void *constants, const nn_view *in1, const nn_view *in2,
+                      const nn_view *out, const nn_window *window);
+void nn_avg_pool_s16_riscv(const nn_pool_geometry *geometry, const void *constants,
+                           const nn_view *in, const nn_view *out, const nn_window *window);
+void nn_max_pool_s16_riscv(const nn_pool_geometry *geometry, const void *constants,
+                           const nn_view *in, const nn_view *out, const nn_window *window);
 
 #endif

@@ -73,7 +73,7 @@ nn_riscv_tile(const nn_riscv_row *r, int32_t column, int8_t *out, int32_t count,
         }
         for (const int8_t *end = w + width * rows; w != end; w += width) {
             const int8_t *x = row;
-            int32_t taps[7];
+            int32_t taps[9];
 #pragma GCC unroll 12
             for (int32_t k = 0; k < width; k++) {
                 taps[k] = w[k];

@@ -47,4 +47,24 @@ static inline int8_t nn_riscv_general(int32_t sum, const nn_riscv_channel *chann
     return nn_conv_output(sum, &plain, common);
 }
 
+/* As nn_dense_output, from the upper word of a product.
+ *
+ * A channel's `low` is 65536 times nn_dense_channel's. With e = 31 - nn_dense_channel's shift, a
+ * sum's size is multiplied by 2^k so that e + k is at least 33: `shift` has k times 256, plus e + k
+ * - 32, how far a product's upper word goes to the right. Sizes that are too large for it make more
+ * than 255 anyway. */
+static inline int8_t nn_riscv_dense_output(int32_t sum, const nn_dense_channel *channel,
+                                           const nn_conv_constants *common) {
+    const int32_t total = nn_wrapping_add(sum, channel->bias), right = channel->shift & 31;
+    const uint32_t up = (uint32_t)channel->shift >> 8, most = UINT32_MAX >> up;
+    uint32_t size = total < 0 ? 0U - (uint32_t)total : (uint32_t)total;
+    size = (size < most ? size : most) << up;
+    const uint32_t low = (uint32_t)(((uint64_t)size * (uint32_t)channel->low) >> 32);
+    const uint64_t product = (uint64_t)size * (uint32_t)channel->multiplier + low;
+    const uint32_t rounded = ((uint32_t)(product >> 32) + ((uint32_t)1 << (right - 1))) >> right;
+    const int32_t scaled = rounded > 255 ? 255 : (int32_t)rounded;
+    return (int8_t)nn_clamp((total < 0 ? -scaled : scaled) + common->output_zero_point,
+                            common->clamp_min, common->clamp_max);
+}
+
 #endif

@@ -10,6 +10,8 @@ constant. A block's length depends on the topology alone.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 import numpy.typing as npt
 
@@ -18,14 +20,14 @@ from buildtool.emit.blocks import (
     align,
     by_group,
     by_phase,
-    channel_head,
     channel_table,
     filter_weights,
+    wide_table,
     without_weights,
     words,
 )
 from buildtool.graph.geometry import attributes
-from buildtool.graph.types import DepthwiseAttrs, Graph, Op
+from buildtool.graph.types import DepthwiseAttrs, Graph, Op, OpKind
 
 Int = npt.NDArray[np.int64]
 PLAIN, ODD, GENERAL = 0, 1, 2  # nn_riscv_mode
@@ -42,7 +44,7 @@ def conv_tiles(graph: Graph, op: Op) -> bytes:
 
 
 def depthwise_rows(graph: Graph, op: Op, *, turned: bool = False) -> bytes:
-    """Packs the rows of taps channel by channel, each row padded with zeros to 3, 5 or 7 taps.
+    """Packs the rows of taps channel by channel, each row padded with zeros to 3, 5, 7 or 9 taps.
 
     With a depth multiplier, the first output of every channel comes first, then the second of every channel.
     If `turned`, the only column of taps is packed as a row.
@@ -59,8 +61,10 @@ def depthwise_rows(graph: Graph, op: Op, *, turned: bool = False) -> bytes:
 
 
 def fully_connected_tiles(graph: Graph, op: Op) -> bytes:
-    """Packs nn_dense_channel of each output, then blocks of eight outputs, input by input."""
-    return channel_head(graph, op) + _pack_tiles(filter_weights(graph, op), DENSE_TILE)
+    """Packs each output's constants (see `_dense_table`), then blocks of eight outputs, input by input."""
+    head, table = _dense_table(graph, op)
+    packed = words(*head) + table.astype(np.uint32).astype("<u4").tobytes()
+    return align(packed) + _pack_tiles(filter_weights(graph, op), DENSE_TILE)
 
 
 def conv_vector(graph: Graph, op: Op) -> bytes:
@@ -74,9 +78,53 @@ def depthwise_vector(graph: Graph, op: Op) -> bytes:
     return _vector_block(graph, op, _by_channel(graph, op), 1)
 
 
+def conv_rows_vector(graph: Graph, op: Op) -> bytes:
+    """Packs the weights of each output channel tap by tap."""
+    weights = filter_weights(graph, op)
+    return _vector_block(graph, op, weights.reshape(weights.shape[0], -1), weights.shape[3], by_tap=False)
+
+
 def fully_connected_vector(graph: Graph, op: Op) -> bytes:
-    """Packs nn_dense_channel of each output, then the weights input by input, each with all outputs."""
-    return channel_head(graph, op) + np.ascontiguousarray(filter_weights(graph, op).T).tobytes()
+    """Packs nn_rvv_head, the constants of all outputs, and the weights input by input, each with all
+    outputs.
+    """
+    head, table = _dense_table(graph, op)
+    return _vector_head(head, PLAIN, 1, table[:, [0, 1, 3, 2]].T) + _by_input(filter_weights(graph, op))
+
+
+def _dense_table(graph: Graph, op: Op) -> tuple[Int, Int]:
+    """Returns nn_conv_constants, and one row per output channel: bias, multiplier, shifts, lower part.
+
+    The two shifts put the output into a product's upper word. Factors of 2^28 and more saturate every sum but
+    0: they may be less.
+    """
+    head, columns = channel_table(graph, op)
+    bias, multiplier, shift, low = columns.T
+    exponent = 31 - np.minimum(shift, 29)
+    up = np.maximum(33 - exponent, 0)
+    return head, np.column_stack((bias, multiplier, (up << 8) + exponent + up - 32, low << 16))
+
+
+def wide_conv_vector(graph: Graph, op: Op) -> bytes:
+    """Packs nn_rvv_wide.h's constants, and the weights tap by tap, each tap with all output channels."""
+    (*limits, bits, _), columns = wide_table(graph, op)
+    low, high, multiplier, shift = columns.T
+    if bits == 32:
+        multiplier, shift = multiplier << 16, shift - 16
+    weights = filter_weights(graph, op)
+    packed = weights if op.kind is OpKind.DEPTHWISE_CONV_2D else weights.reshape(len(weights), -1).T
+    rows = np.array((low, multiplier, shift, high))
+    return _vector_head((0, 0, *limits), bits, 1, rows) + np.ascontiguousarray(packed).tobytes()
+
+
+def wide_fully_connected_vector(graph: Graph, op: Op) -> bytes:
+    """Packs nn_rvv_head, the words of all channels, and the weights input by input, each with all outputs."""
+    (*limits, bits, _), columns = wide_table(graph, op)
+    return _vector_head((0, 0, *limits), bits, 1, columns.T[:5]) + _by_input(filter_weights(graph, op))
+
+
+def _by_input(weights: npt.NDArray[np.int8]) -> bytes:
+    return np.ascontiguousarray(weights.T).tobytes()
 
 
 def _by_channel(graph: Graph, op: Op) -> npt.NDArray[np.int8]:
@@ -125,16 +173,24 @@ def _scalar_block(
     return words(*head, mode, 0, 0, 0) + table.astype(np.uint32).astype("<u4").tobytes(), weights
 
 
-def _vector_block(graph: Graph, op: Op, weights: npt.NDArray[np.int8], inputs: int) -> bytes:
-    """Packs nn_rvv_head, all biases, multipliers and shifts, and the weights (channels x taps) transposed.
+def _vector_block(
+    graph: Graph, op: Op, weights: npt.NDArray[np.int8], inputs: int, *, by_tap: bool = True
+) -> bytes:
+    """Packs nn_rvv_head, all biases, multipliers and shifts, and the weights (channels x taps), transposed if
+    `by_tap`.
 
     `inputs`: how many input channels an output channel reads.
     """
     head, columns = channel_table(graph, op)
     columns, weights = without_weights(head, columns, weights)
-    mode = _mode(head, columns[:, 2])
-    table = np.ascontiguousarray(columns.T).astype("<i4").tobytes()
-    return align(words(*head, mode, inputs, 0, 0) + table) + np.ascontiguousarray(weights.T).tobytes()
+    packed = _by_input(weights) if by_tap else weights.tobytes()
+    return _vector_head(head, _mode(head, columns[:, 2]), inputs, columns.T) + packed
+
+
+def _vector_head(head: Iterable[int], mode: int, inputs: int, rows: Int) -> bytes:
+    """Packs nn_rvv_head and rows of words, each of all channels."""
+    table = np.ascontiguousarray(rows).astype(np.uint32).astype("<u4").tobytes()
+    return align(words(*head, mode, inputs, 0, 0) + table)
 
 
 PACKINGS: dict[str, Packing] = {
@@ -145,6 +201,10 @@ PACKINGS: dict[str, Packing] = {
     "conv_vector": conv_vector,
     "depthwise_vector": depthwise_vector,
     "fully_connected_vector": fully_connected_vector,
+    "conv_rows_vector": conv_rows_vector,
+    "wide_conv_vector": wide_conv_vector,
+    "wide_depthwise_vector": wide_conv_vector,
+    "wide_fully_connected_vector": wide_fully_connected_vector,
     "grouped_conv_tiles": by_group(conv_tiles),
     "grouped_conv_vector": by_group(conv_vector),
     "transpose_conv_tiles": by_phase(conv_tiles),

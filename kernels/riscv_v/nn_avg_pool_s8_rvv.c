@@ -2,11 +2,12 @@
 #include "nn_riscv_v.h"
 #include "nn_rvv_average.h"
 
-static void compute(const nn_area *area, const nn_pool_constants *clamp, int8_t *out) {
-    nn_rvv_average(area, clamp, out, 0, area->rows * area->columns);
+static void compute(const nn_area *area, int32_t channels, const nn_pool_constants *clamp,
+                    int8_t *out) {
+    nn_rvv_average(area, channels, clamp, out, 0, area->rows * area->columns, 0);
 }
 
 void nn_avg_pool_s8_rvv(const nn_pool_geometry *geometry, const void *constants, const nn_view *in,
                         const nn_view *out, const nn_window *window) {
-    nn_for_areas(compute, geometry, constants, in, out, window);
+    nn_for_joined_areas(compute, 1, geometry, constants, in, out, window);
 }

@@ -18,6 +18,7 @@ static inline __attribute__((always_inline)) void compute(const nn_rvv_block *b,
         const int8_t *x0 = run, *x1 = x0 + (pixels > 1 ? runs->step : 0);
         const int8_t *x2 = x1 + (pixels > 2 ? runs->step : 0);
         const int8_t *x3 = x2 + (pixels > 3 ? runs->step : 0), *end = run + runs->bytes;
+#pragma GCC unroll 2
         while (x0 != end) {
             const vint16m2_t w = nn_rvv_load(weights, vl);
             weights += channels;
@@ -41,7 +42,7 @@ static inline __attribute__((always_inline)) void compute(const nn_rvv_block *b,
 #define TILE(name, pixels)                                                                         \
     NN_OUTLINE void name(const void *constants, const nn_runs *runs, int8_t *out,                  \
                          int32_t channels) {                                                       \
-        const nn_rvv_block b = nn_rvv_open(constants, channels);                                   \
+        const nn_rvv_block b = nn_rvv_open(constants, channels, 3);                                \
         size_t vl;                                                                                 \
         for (int32_t c = 0; c < channels; c += (int32_t)vl) {                                      \
             vl = __riscv_vsetvl_e32m4((size_t)(channels - c));                                     \

@@ -2,7 +2,7 @@
 #include "nn_riscv_v.h"
 #include "nn_rvv_rows.h"
 
-NN_RVV_TILES(0)
+NN_RVV_TILES(NN_RVV_DEPTHWISE)
 
 void nn_depthwise_conv2d_s8_rvv(const nn_conv_geometry *geometry, const void *constants,
                                 const nn_view *in, const nn_view *out, const nn_window *window,

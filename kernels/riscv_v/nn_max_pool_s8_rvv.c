@@ -1,21 +1,14 @@
 /* MAX_POOL_2D: channels side by side in vectors; what lies outside the tensor does not count. */
-#include "nn_area.h"
 #include "nn_riscv_v.h"
-#include "nn_rvv.h"
+#include "nn_rvv_area.h"
 
-static void compute(const nn_area *area, const nn_pool_constants *clamp, int8_t *out) {
-    const nn_view *in = area->in;
+static void compute(const nn_area *area, int32_t channels, const nn_pool_constants *clamp,
+                    int8_t *out) {
     size_t vl;
-    for (int32_t c = 0; c < in->channels; c += (int32_t)vl) {
-        vl = __riscv_vsetvl_e8m4((size_t)(in->channels - c));
+    for (int32_t c = 0; c < channels; c += (int32_t)vl) {
+        vl = __riscv_vsetvl_e8m4((size_t)(channels - c));
         vint8m4_t found = __riscv_vmv_v_x_i8m4(-128, vl);
-        for (int32_t y = 0; y < area->rows; y++) {
-            const int8_t *line = nn_row(in, area->y + y) + c;
-            for (int32_t x = 0; x < area->columns; x++) {
-                const int8_t *at = line + nn_column(in, area->x + x) * in->pixel_stride;
-                found = __riscv_vmax(found, __riscv_vle8_v_i8m4(at, vl), vl);
-            }
-        }
+        NN_RVV_FOR_PIXELS(area, c, found = __riscv_vmax(found, __riscv_vle8_v_i8m4(at, vl), vl));
         found = __riscv_vmax(found, (int8_t)clamp->clamp_min, vl);
         found = __riscv_vmin(found, (int8_t)clamp->clamp_max, vl);
         __riscv_vse8(out + c, found, vl);
@@ -24,5 +17,5 @@ static void compute(const nn_area *area, const nn_pool_constants *clamp, int8_t 
 
 void nn_max_pool_s8_rvv(const nn_pool_geometry *geometry, const void *constants, const nn_view *in,
                         const nn_view *out, const nn_window *window) {
-    nn_for_areas(compute, geometry, constants, in, out, window);
+    nn_for_joined_areas(compute, 1, geometry, constants, in, out, window);
 }

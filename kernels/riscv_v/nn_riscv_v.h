@@ -16,6 +16,12 @@ void nn_conv2d_s8_rvv(const nn_conv_geometry *geometry, const void *constants, c
                       const nn_view *out, const nn_window *window, void *scratch);
 int32_t nn_conv2d_s8_rvv_scratch_bytes(const nn_conv_geometry *geometry, const nn_view *in,
                                        const nn_view *out);
+/* The same of at most 8 output channels. */
+void nn_few_outputs_conv2d_s8_rvv(const nn_conv_geometry *geometry, const void *constants,
+                                  const nn_view *in, const nn_view *out, const nn_window *window,
+                                  void *scratch);
+int32_t nn_few_outputs_conv2d_s8_rvv_scratch_bytes(const nn_conv_geometry *geometry,
+                                                   const nn_view *in, const nn_view *out);
 /* As nn_conv2d_s8_rvv, of several groups; see nn_groups.h. */
 void nn_grouped_conv2d_s8_rvv(const nn_conv_geometry *geometry, const void *constants,
                               const nn_view *in, const nn_view *out, const nn_window *window,
@@ -62,6 +68,19 @@ void nn_add_s16_rvv(const void *constants, const nn_view *in1, const nn_view *in
                     const nn_view *out, const nn_window *window);
 void nn_mul_s16_rvv(const void *constants, const nn_view *in1, const nn_view *in2,
                     const nn_view *out, const nn_window *window);
+void nn_conv2d_s16_rvv(const nn_conv_geometry *geometry, const void *constants, const nn_view *in,
+                       const nn_view *out, const nn_window *window, void *scratch);
+int32_t nn_conv2d_s16_rvv_scratch_bytes(const nn_conv_geometry *geometry, const nn_view *in,
+                                        const nn_view *out);
+void nn_depthwise_conv2d_s16_rvv(const nn_conv_geometry *geometry, const void *constants,
+                                 const nn_view *in, const nn_view *out, const nn_window *window,
+                                 void *scratch);
+void nn_fully_connected_s16_rvv(const void *constants, const nn_view *in, const nn_view *out,
+                                const nn_window *window, void *scratch);
+void nn_avg_pool_s16_rvv(const nn_pool_geometry *geometry, const void *constants, const nn_view *in,
+                         const nn_view *out, const nn_window *window);
+void nn_max_pool_s16_rvv(const nn_pool_geometry *geometry, const void *constants, const nn_view *in,
+                         const nn_view *out, const nn_window *window);
 void nn_copy_s8_rvv(const nn_copy_geometry *geometry, const int8_t *in, int8_t *out);
 void nn_fill_s8_rvv(const void *constants, int8_t *out, int32_t bytes);
 

@@ -44,14 +44,16 @@ typedef struct {
     const int8_t *weights;
 } nn_rvv_block;
 
-static inline nn_rvv_block nn_rvv_open(const void *constants, int32_t channels) {
+/* `words`: of a channel's constants. */
+static inline nn_rvv_block nn_rvv_open(const void *constants, int32_t channels,
+                                       const int32_t words) {
     nn_rvv_block b;
     b.head = (const nn_rvv_head *)constants;
     b.biases = (const int32_t *)(const void *)(b.head + 1);
     b.multipliers = b.biases + channels;
     b.shifts = b.multipliers + channels;
     b.weights = (const int8_t *)constants +
-                (sizeof(nn_rvv_head) + (size_t)channels * 12 + (size_t)15) / 16 * 16;
+                (sizeof(nn_rvv_head) + (size_t)(channels * words * 4 + 15)) / 16 * 16;
     return b;
 }
 
@@ -67,23 +69,13 @@ static inline vint32m4_t nn_rvv_general(vint32m4_t sums, vint32m4_t multiplier, 
     return NN_RVV_HALVES_UP(__riscv_vssra, q, __riscv_vreinterpret_u32m4(down));
 }
 
-/* The same by mode; `right`: minus the shifts, unless the mode is general. */
-static inline vint32m4_t nn_rvv_requantise(vint32m4_t sums, vint32m4_t multiplier, vint32m4_t right,
-                                           int32_t mode, size_t vl) {
-    vint32m4_t q = NN_RVV_HALVES_UP(__riscv_vsmul, sums, multiplier);
-    if (mode != NN_RVV_PLAIN) {
-        q = __riscv_vadd(q, __riscv_vsra(q, 31, vl), vl);
-    }
-    return NN_RVV_HALVES_UP(__riscv_vssra, q, __riscv_vreinterpret_u32m4(right));
-}
-
 /* The same where all elements have one multiplier and shift. */
-static inline vint32m4_t nn_rvv_scale(vint32m4_t values, int32_t multiplier, int32_t shift,
+static inline vint32m8_t nn_rvv_scale(vint32m8_t values, int32_t multiplier, int32_t shift,
                                       size_t vl) {
     if (shift > 0) {
         values = __riscv_vsll(values, (size_t)shift, vl);
     }
-    vint32m4_t q = NN_RVV_HALVES_UP(__riscv_vsmul, values, multiplier);
+    vint32m8_t q = NN_RVV_HALVES_UP(__riscv_vsmul, values, multiplier);
     if (shift >= 0) {
         return q;
     }
@@ -92,9 +84,9 @@ static inline vint32m4_t nn_rvv_scale(vint32m4_t values, int32_t multiplier, int
 }
 
 /* Adds the zero point and clamps; what saturates on the way is clamped anyway. */
-static inline vint8m1_t nn_rvv_narrow(vint32m4_t values, int32_t zero_point, int32_t low,
+static inline vint8m2_t nn_rvv_narrow(vint32m8_t values, int32_t zero_point, int32_t low,
                                       int32_t high, size_t vl) {
-    vint16m2_t narrow = NN_RVV_HALVES_UP(__riscv_vnclip, values, 0);
+    vint16m4_t narrow = NN_RVV_HALVES_UP(__riscv_vnclip, values, 0);
     narrow = __riscv_vsadd(narrow, (int16_t)zero_point, vl);
     narrow = __riscv_vmax(narrow, (int16_t)low, vl);
     narrow = __riscv_vmin(narrow, (int16_t)high, vl);
@@ -102,22 +94,14 @@ static inline vint8m1_t nn_rvv_narrow(vint32m4_t values, int32_t zero_point, int
 }
 
 static inline vint8m1_t nn_rvv_output(vint32m4_t values, const nn_conv_constants *c, size_t vl) {
-    return nn_rvv_narrow(values, c->output_zero_point, c->clamp_min, c->clamp_max, vl);
+    const vint32m8_t wide = __riscv_vlmul_ext_v_i32m4_i32m8(values);
+    return __riscv_vlmul_trunc_v_i8m2_i8m1(
+        nn_rvv_narrow(wide, c->output_zero_point, c->clamp_min, c->clamp_max, vl));
 }
 
 /* int8 in memory as int16. */
 static inline vint16m2_t nn_rvv_load(const int8_t *from, size_t vl) {
     return __riscv_vsext_vf2(__riscv_vle8_v_i8m1(from, vl), vl);
-}
-
-/* The next `vl` elements of an operand, which it moves on by as many; `one`: has one channel. */
-static inline vint16m2_t nn_rvv_operand(const int8_t **from, const int one, size_t vl) {
-    const int8_t *at = *from;
-    if (one) {
-        return __riscv_vmv_v_x_i16m2(*at, vl);
-    }
-    *from += vl;
-    return nn_rvv_load(at, vl);
 }
 
 /* One pixel of channels [c, c + vl), of which some have a factor of 1 or more. */

@@ -8,13 +8,14 @@
 
 #include <riscv_vector.h>
 
+#include "nn_conv.h"
 #include "nn_pixelwise.h"
 
 static inline vint8m8_t nn_rvv_chosen(vint8m8_t a, vint8m8_t b, size_t vl);
 
 /* `plan`: where it is not NULL, b is one element. */
-static void nn_rvv_choose(const void *plan, const int8_t *a, const int8_t *b, int8_t *out,
-                          int32_t count) {
+NN_OUTLINE void nn_rvv_choose(const void *plan, const int8_t *a, const int8_t *b, int8_t *out,
+                              int32_t count) {
     size_t vl;
     for (; count > 0; count -= (int32_t)vl, a += vl, out += vl) {
         vl = __riscv_vsetvl_e8m8((size_t)count);

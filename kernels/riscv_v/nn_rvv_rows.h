@@ -4,38 +4,42 @@
 
 #include "nn_rvv_tile.h"
 
-/* All channels of a tile, by how its columns lie and how many pixels it has. */
+/* All channels of a tile, by how its columns lie and how many pixels it has; `words`: of a
+ * channel's constants. */
 typedef void nn_rvv_tile_function(const nn_rvv_tile *t, int8_t *out);
 typedef struct {
     nn_rvv_tile_function *of[3][NN_RVV_PIXELS];
+    int32_t words;
 } nn_rvv_tiles;
 
 /* Defines these functions and `tiles`. */
-#define NN_RVV_TILE(name, pixels, kind, gather)                                                    \
+#define NN_RVV_TILE(name, pixels, kind, form)                                                      \
     NN_OUTLINE void name(const nn_rvv_tile *t, int8_t *out) {                                      \
         size_t vl;                                                                                 \
         for (int32_t c = 0; c < t->channels; c += (int32_t)vl) {                                   \
             const int32_t left = t->channels - c;                                                  \
-            vl = __riscv_vsetvl_e32m4((size_t)(gather ? nn_min(left, t->most) : left));            \
-            nn_rvv_compute(t, out, c, pixels, kind, gather, vl);                                   \
+            const int32_t some = form == NN_RVV_GATHER ? nn_min(left, t->most) : left;             \
+            vl = __riscv_vsetvl_e32m4((size_t)some);                                               \
+            nn_rvv_compute(t, out, c, pixels, kind, form, vl);                                     \
         }                                                                                          \
     }
-#define NN_RVV_TILES(gather)                                                                       \
-    NN_RVV_TILE(inside1, 1, NN_RVV_INSIDE, gather)                                                 \
-    NN_RVV_TILE(inside2, 2, NN_RVV_INSIDE, gather)                                                 \
-    NN_RVV_TILE(inside3, 3, NN_RVV_INSIDE, gather)                                                 \
-    NN_RVV_TILE(inside4, 4, NN_RVV_INSIDE, gather)                                                 \
-    NN_RVV_TILE(edge1, 1, NN_RVV_EDGE, gather)                                                     \
-    NN_RVV_TILE(edge2, 2, NN_RVV_EDGE, gather)                                                     \
-    NN_RVV_TILE(edge3, 3, NN_RVV_EDGE, gather)                                                     \
-    NN_RVV_TILE(edge4, 4, NN_RVV_EDGE, gather)                                                     \
-    NN_RVV_TILE(ring1, 1, NN_RVV_RING, gather)                                                     \
-    NN_RVV_TILE(ring2, 2, NN_RVV_RING, gather)                                                     \
-    NN_RVV_TILE(ring3, 3, NN_RVV_RING, gather)                                                     \
-    NN_RVV_TILE(ring4, 4, NN_RVV_RING, gather)                                                     \
+#define NN_RVV_TILES(form)                                                                         \
+    NN_RVV_TILE(inside1, 1, NN_RVV_INSIDE, form)                                                   \
+    NN_RVV_TILE(inside2, 2, NN_RVV_INSIDE, form)                                                   \
+    NN_RVV_TILE(inside3, 3, NN_RVV_INSIDE, form)                                                   \
+    NN_RVV_TILE(inside4, 4, NN_RVV_INSIDE, form)                                                   \
+    NN_RVV_TILE(edge1, 1, NN_RVV_EDGE, form)                                                       \
+    NN_RVV_TILE(edge2, 2, NN_RVV_EDGE, form)                                                       \
+    NN_RVV_TILE(edge3, 3, NN_RVV_EDGE, form)                                                       \
+    NN_RVV_TILE(edge4, 4, NN_RVV_EDGE, form)                                                       \
+    NN_RVV_TILE(ring1, 1, NN_RVV_RING, form)                                                       \
+    NN_RVV_TILE(ring2, 2, NN_RVV_RING, form)                                                       \
+    NN_RVV_TILE(ring3, 3, NN_RVV_RING, form)                                                       \
+    NN_RVV_TILE(ring4, 4, NN_RVV_RING, form)                                                       \
     static const nn_rvv_tiles tiles = {{{inside1, inside2, inside3, inside4},                      \
                                         {edge1, edge2, edge3, edge4},                              \
-                                        {ring1, ring2, ring3, ring4}}};
+                                        {ring1, ring2, ring3, ring4}},                             \
+                                       form == NN_RVV_WIDE ? NN_RVV_WIDE_WORDS : 3};
 
 static inline int32_t nn_rvv_common_divisor(int32_t a, int32_t b) {
     while (b != 0) {
@@ -89,7 +93,7 @@ static inline void nn_rvv_walk(const nn_conv_geometry *g, const void *constants,
     const int32_t common = nn_rvv_common_divisor(g->stride_w, g->dilation_w);
     const int32_t apart = g->dilation_w / common;
     nn_rvv_tile t;
-    t.block = nn_rvv_open(constants, out->channels);
+    t.block = nn_rvv_open(constants, out->channels, tiles->words);
     t.channels = out->channels;
     t.inputs = t.block.head->inputs;
     t.outputs = out->channels / (in->channels / t.inputs);

@@ -12,11 +12,13 @@
  * chains of such taps. Along a chain the columns slide through registers: each step loads one
  * column and one tap's weights and multiplies them for all pixels, which is (6 + pixels)
  * instructions for as many taps as there are pixels, one more where channels are gathered.
+ *
+ * Inputs of int16 (`wide`) are loaded as they are; their sums become outputs as nn_rvv_wide.h says.
  */
 #ifndef NN_RVV_TILE_H
 #define NN_RVV_TILE_H
 
-#include "nn_rvv.h"
+#include "nn_rvv_wide.h"
 
 #define NN_RVV_PIXELS 4
 
@@ -38,6 +40,9 @@ typedef struct {
     int32_t place;    /* INSIDE: and where it lies in a row; EDGE: where column 0 does or would */
     int32_t out_step; /* bytes from pixel to pixel of the tile */
 } nn_rvv_tile;
+
+/* What is computed: depthwise, groups whose channels are gathered, depthwise of int16. */
+enum { NN_RVV_DEPTHWISE, NN_RVV_GATHER, NN_RVV_WIDE };
 
 /* How a tile's columns lie: all inside the tensor and one behind the other; those that are inside
  * lie one behind the other; or the ring of columns begins anew between them. */
@@ -81,20 +86,26 @@ static inline __attribute__((always_inline)) nn_rvv_cursor nn_rvv_first(const nn
 }
 
 /* `vl` channels of a column: as they lie, or those that `which` says of u->count. */
-static inline __attribute__((always_inline)) vint16m2_t nn_rvv_channels(
-    const nn_rvv_cursor *u, const int8_t *at, vuint16m2_t which, const int gather, size_t vl) {
-    return gather ? __riscv_vrgather(nn_rvv_load(at, u->count), which, vl) : nn_rvv_load(at, vl);
+static inline __attribute__((always_inline)) vint16m2_t nn_rvv_channels(const nn_rvv_cursor *u,
+                                                                        const int8_t *at,
+                                                                        vuint16m2_t which,
+                                                                        const int form, size_t vl) {
+    if (form == NN_RVV_WIDE) {
+        return __riscv_vle16_v_i16m2((const int16_t *)(const void *)at, vl);
+    }
+    return form == NN_RVV_GATHER ? __riscv_vrgather(nn_rvv_load(at, u->count), which, vl)
+                                 : nn_rvv_load(at, vl);
 }
 
 static inline __attribute__((always_inline)) vint16m2_t nn_rvv_next(nn_rvv_cursor *u,
                                                                     vuint16m2_t which,
-                                                                    const int kind,
-                                                                    const int gather, size_t vl) {
+                                                                    const int kind, const int form,
+                                                                    size_t vl) {
     if (kind == NN_RVV_EDGE) {
         const int32_t offset = u->offset;
         u->offset += u->step;
         return (uint32_t)offset < (uint32_t)u->limit
-                   ? nn_rvv_channels(u, u->at + offset, which, gather, vl)
+                   ? nn_rvv_channels(u, u->at + offset, which, form, vl)
                    : __riscv_vmv_v_x_i16m2(u->padding, vl);
     }
     if (kind == NN_RVV_RING) {
@@ -104,7 +115,7 @@ static inline __attribute__((always_inline)) vint16m2_t nn_rvv_next(nn_rvv_curso
             return __riscv_vmv_v_x_i16m2(u->padding, vl);
         }
     }
-    const vint16m2_t values = nn_rvv_channels(u, u->at, which, gather, vl);
+    const vint16m2_t values = nn_rvv_channels(u, u->at, which, form, vl);
     u->at += u->step;
     while (kind == NN_RVV_RING && u->at >= u->end) {
         u->at -= u->ring;
@@ -125,7 +136,7 @@ static inline __attribute__((always_inline)) vint32m4_t nn_rvv_add_padding(
 /* One tap of a chain: `last` is loaded, and is the last pixel's column. */
 #define NN_RVV_TAP(first, second, third, last)                                                     \
     do {                                                                                           \
-        last = nn_rvv_next(&u, which, kind, gather, vl);                                           \
+        last = nn_rvv_next(&u, which, kind, form, vl);                                             \
         const vint16m2_t weight = nn_rvv_load(w, vl);                                              \
         w += weight_step;                                                                          \
         s0 = __riscv_vwmacc(s0, first, weight, vl);                                                \
@@ -147,17 +158,17 @@ static inline __attribute__((always_inline)) vint32m4_t nn_rvv_add_padding(
     }                                                                                              \
     NN_RVV_TAP(first, second, third, last)
 
-/* Output channels [c, c + vl) of a tile. `pixels`, `kind`, `gather` are known when it is compiled.
- */
+/* Output channels [c, c + vl) of a tile. `pixels`, `kind`, `form` are known when it is compiled. */
 static inline __attribute__((always_inline)) void nn_rvv_compute(const nn_rvv_tile *t, int8_t *out,
                                                                  int32_t c, const int32_t pixels,
-                                                                 const int kind, const int gather,
+                                                                 const int kind, const int form,
                                                                  size_t vl) {
     const nn_rvv_block *const b = &t->block;
+    const int gather = form == NN_RVV_GATHER, wide = form == NN_RVV_WIDE;
     const int32_t channels = t->channels, inputs = gather ? t->inputs : 1;
     const int32_t tap_weights = inputs * channels, row_weights = t->kernel_w * tap_weights;
     const int32_t weight_step = t->chains * tap_weights;
-    const int8_t *weights = b->weights + c, *data = t->data + c;
+    const int8_t *weights = b->weights + c, *data = t->data + (wide ? 2 * c : c);
     size_t count = vl;
     vuint16m2_t which = __riscv_vundefined_u16m2();
     if (gather) {
@@ -166,10 +177,12 @@ static inline __attribute__((always_inline)) void nn_rvv_compute(const nn_rvv_ti
         which = __riscv_vdivu(__riscv_vid_v_u16m2(vl), (uint16_t)t->outputs, vl);
         which = __riscv_vmul(which, (uint16_t)inputs, vl);
     }
-    vint32m4_t s0 = __riscv_vle32_v_i32m4(b->biases + c, vl);
-    s0 = nn_rvv_add_padding(t, s0, weights, t->rows.first, vl);
-    s0 = nn_rvv_add_padding(t, s0, weights + t->rows.end * row_weights, t->kernel_h - t->rows.end,
-                            vl);
+    vint32m4_t s0 = wide ? nn_rvv_wide_begin(b, c, vl) : __riscv_vle32_v_i32m4(b->biases + c, vl);
+    if (!wide) { /* padding of int16 is 0 */
+        s0 = nn_rvv_add_padding(t, s0, weights, t->rows.first, vl);
+        s0 = nn_rvv_add_padding(t, s0, weights + t->rows.end * row_weights,
+                                t->kernel_h - t->rows.end, vl);
+    }
     weights += t->rows.first * row_weights;
     vint32m4_t s1 = s0, s2 = s0, s3 = s0;
     for (int32_t chain = 0; chain < t->chains && chain < t->kernel_w; chain++) {
@@ -187,13 +200,13 @@ static inline __attribute__((always_inline)) void nn_rvv_compute(const nn_rvv_ti
                 u.end = row + first.ring;
                 x0 = x1 = x2 = x3 = __riscv_vundefined_i16m2();
                 if (pixels > 1) {
-                    x0 = nn_rvv_next(&u, which, kind, gather, vl);
+                    x0 = nn_rvv_next(&u, which, kind, form, vl);
                 }
                 if (pixels > 2) {
-                    x1 = nn_rvv_next(&u, which, kind, gather, vl);
+                    x1 = nn_rvv_next(&u, which, kind, form, vl);
                 }
                 if (pixels > 3) {
-                    x2 = nn_rvv_next(&u, which, kind, gather, vl);
+                    x2 = nn_rvv_next(&u, which, kind, form, vl);
                 }
                 do {
                     if (pixels == 1) {
@@ -229,7 +242,11 @@ static inline __attribute__((always_inline)) void nn_rvv_compute(const nn_rvv_ti
             which = __riscv_vsub(which, (uint16_t)inputs, vl);
         }
     }
-    nn_rvv_put_pixels(b, c, out + c, t->out_step, s0, s1, s2, s3, pixels, vl);
+    if (!wide) {
+        nn_rvv_put_pixels(b, c, out + c, t->out_step, s0, s1, s2, s3, pixels, vl);
+        return;
+    }
+    nn_rvv_wide_put_pixels(b, c, out, t->out_step, s0, s1, s2, s3, pixels, vl);
 }
 
 #endif

@@ -6,9 +6,8 @@
 
 int32_t nn_transpose_conv2d_s8_rvv_scratch_bytes(const nn_conv_geometry *geometry,
                                                  const nn_view *in, const nn_view *out) {
-    const int32_t rows = nn_phase_taps(geometry->kernel_h, geometry->stride_h, 0);
     (void)out;
-    return PIXELS * rows * nn_phase_taps(geometry->kernel_w, geometry->stride_w, 0) * in->channels;
+    return nn_phases_patch_bytes(geometry, in, PIXELS);
 }
 
 void nn_transpose_conv2d_s8_rvv(const nn_conv_geometry *geometry, const void *constants,
