@@ -131,6 +131,21 @@ def shapes() -> list[single.Single]:
         ]
     ]
     found += [
+        single.conv(height, width, cin, cout, kernel, stride)
+        for height, width, cin, cout, kernel, stride in [
+            *[(14, 14, 37, 1, 3, 1), (20, 20, 64, 1, 1, 1), (9, 12, 59, 3, 3, 2), (24, 24, 16, 2, 5, 1)],
+            *[(10, 10, 96, 6, 1, 1), (6, 8, 38, 6, 4, 1), (30, 1, 80, 4, (3, 1), 1), (16, 16, 24, 1, 3, 1)],
+        ]
+    ]
+    found += [
+        single.depthwise(height, width, channels, kernel, stride)
+        for height, width, channels, kernel, stride in [
+            *[(24, 24, 8, 9, 1), (24, 24, 8, 9, 2), (12, 12, 30, 9, 1), (15, 22, 30, (1, 9), 2)],
+            *[(9, 9, 48, 8, 1), (20, 23, 3, 9, 2), (30, 40, 4, (3, 8), 1), (7, 15, 16, (2, 9), 1)],
+            *[(13, 31, 6, (5, 8), 2), (5, 5, 96, 9, 1)],
+        ]
+    ]
+    found += [
         single.depthwise(side, side, channels, kernel, stride, relu=True)
         for kernel in (3, 5, 7)
         for side, channels, stride in [
