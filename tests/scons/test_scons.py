@@ -24,11 +24,11 @@ from buildtool.options import Group
 
 HOLDS_THE_TURN = """
 import sys
-from buildtool.client import turns
-turn = turns.take(sys.argv[1], lambda pid: sys.exit("somebody has it"))
+from buildtool.client import build_lock
+held = build_lock.take(sys.argv[1], lambda pid: sys.exit("somebody has it"))
 print("taken", flush=True)
 sys.stdin.read()
-turn.end()
+held.end()
 """
 
 
