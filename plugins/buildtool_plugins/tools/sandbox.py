@@ -139,12 +139,14 @@ def _starter(program: str) -> tuple[str, ...]:
 
 @functools.cache
 def _setpriv() -> tuple[str, ...]:
-    """Returns the words that call setpriv; () if it is missing or, as BusyBox's, has no such option."""
-    words = ("setpriv", "--pdeathsig", "KILL")
-    try:
-        done = subprocess.run([*words, "true"], stdin=subprocess.DEVNULL, capture_output=True, check=False)
-    except OSError:
+    """Returns the words that call setpriv; () if it is missing or has no such option, as BusyBox's."""
+    program = shutil.which("setpriv")
+    if program is None:
         return ()
+    words = (program, "--pdeathsig", "KILL")
+    done = subprocess.run(
+        [*words, program, "--version"], stdin=subprocess.DEVNULL, capture_output=True, check=False
+    )
     return words if done.returncode == 0 else ()
 
 
