@@ -19,7 +19,7 @@ SHELL = 'we\'ird "q" $x $(id>ran) `id>ran`; a,b [c]{d} (e)\n*?~#!&|<\u00e9\u65e5
 NOT_UTF8 = os.fsdecode(b"\xff")
 PYTHON = '${__import__("os").system("touch ran")}'
 CUSTOM = """
-env = Environment(tools=["cc", "link", "ar", "as", "buildtool_network", "compile_commands"])
+env = Environment(tools=["buildtool_network", "compile_commands"])
 FOLDER = "o,u;t (x) `id>ran` 'q' \\"d\\" [e]"
 board = env.UseBoard("cortex-m4", work=FOLDER + "/work")
 network = env.NeuralNetwork("net(1).tflite", directory=FOLDER + "/net")

@@ -128,7 +128,7 @@ def test_the_model_and_every_file_of_a_board_are_sources(project: Project) -> No
 
 
 OWN = """
-env = Environment(tools=["cc", "link", "ar", "as", "buildtool_network"])
+env = Environment(tools=["buildtool_network"])
 board = env.UseBoard("mine.toml", verbose=False)
 env.Append(CPPPATH=board["includes"])
 env.Program("app.elf", ["main.c", *env["BOARD_STARTUP"]])
