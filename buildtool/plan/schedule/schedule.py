@@ -28,6 +28,7 @@ from buildtool.plan.schedule.branches import branches
 from buildtool.plan.schedule.delivery import delivered_image, drives
 from buildtool.plan.schedule.inner import (
     driving_tensor,
+    forks_over_padding,
     inner_tensors,
     needs,
     remember,
@@ -220,7 +221,8 @@ def links(region: Region, graph: Graph) -> list[Link]:
         is_invalid |= group.scheme is Scheme.EDGES and not group.hand_off
         last = graph.ops[_last(group, graph)] if not is_invalid else None
         is_chain = group.scheme in (Scheme.HALO, Scheme.H_CACHED, Scheme.EDGES)
-        if last is None or (is_chain and not together(graph, group.ops)):
+        is_invalid |= is_chain and (not together(graph, group.ops) or forks_over_padding(graph, group.ops))
+        if last is None or is_invalid:
             raise PlanError(f"operators {list(group.ops)} cannot run under scheme '{group.scheme}'")
         if group.in_bands:
             objection = swaps_objection if group.scheme is Scheme.SWAPS else bands_objection
@@ -339,8 +341,7 @@ def row_ranges(group: Group, graph: Graph, y0: N, y1: N) -> tuple[N, N]:
         ranges.append((low, high))
         axis, _ = axes(graph, op)
         for t in row_inputs(graph, op):
-            first = np.maximum(0, axis.lows(low))
-            end = np.minimum(graph.tensors[t].nhwc[1], axis.highs(high))
+            first, end = axis.read(low, high, graph.tensors[t].nhwc[1])
             other = spans.get(t, (first, end))
             spans[t] = (np.minimum(other[0], first), np.maximum(other[1], end))
     lows, highs = zip(*reversed(ranges), strict=True)
@@ -379,7 +380,8 @@ def column_ranges(group: Group, graph: Graph) -> list[Ranges]:
         made, first = column_gains(own_ends, None if result in whole else read_from.get(result))
         ranges.append(made)
         for t in row_inputs(graph, op):
-            low = axes(graph, op)[1].lows(first)
+            _, axis = axes(graph, op)
+            low = np.maximum(axis.begin, axis.lows(first))
             read_from[t] = np.minimum(low, read_from.get(t, low))
     return ranges[::-1]
 
@@ -409,6 +411,7 @@ def column_ends(group: Group, graph: Graph, ends: Columns) -> Columns:
     for op in (graph.ops[position] for position in reversed(group.ops)):
         _, axis = axes(graph, op)
         for t in row_inputs(graph, op):
-            need = np.minimum(graph.tensors[t].nhwc[2], axis.highs(columns_needed[op.outputs[0]]))
+            end = axis.reach(graph.tensors[t].nhwc[2])
+            need = np.minimum(end, axis.highs(columns_needed[op.outputs[0]]))
             columns_needed[t] = np.maximum(need, columns_needed.get(t, need))
     return np.stack([columns_needed[graph.ops[position].outputs[0]] for position in group.ops])
