@@ -44,7 +44,7 @@ from buildtool.plan.types import SOURCE, Group, Region, Scheme
 Columns = npt.NDArray[np.int64]
 Steps = Ints  # one row per step, with the fields of types.Step in their order
 FEW = 64  # up to this many lines are not compressed
-MOST_AT_ONCE = 1 << 16  # about so many steps are computed, packed and unpacked together
+MOST_AT_ONCE = 1 << 16  # the number of steps, roughly, that are computed, packed and unpacked together
 
 
 class Advance(NamedTuple):
