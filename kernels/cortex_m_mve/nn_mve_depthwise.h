@@ -67,8 +67,15 @@ NN_MVE_AT(nn_mve_rows, apart, ROWS_APART);
 
 #define NN_MVE_FEW_GROUPS 2 /* of rows, which lie on the stack; more are in scratch */
 
-/* What the tiles of one call share. */
+typedef struct nn_mve_depthwise nn_mve_depthwise;
+
+/* The words that a tile of outputs of row y reads: of `count` columns from the first on. */
 typedef struct {
+    int32_t y, first, count;
+} nn_mve_words;
+
+/* What the tiles of one call share. */
+struct nn_mve_depthwise {
     const nn_conv_geometry *geometry;
     const nn_mve_head *head;
     const int8_t *records; /* the first channel's constants */
@@ -85,7 +92,11 @@ typedef struct {
     int32_t apart;           /* bytes from an output's words to the next one's */
     int8_t *zeros;           /* scratch: 16 zero points; behind them the rows, if they are many */
     int8_t *words;           /* scratch: the spread inputs */
-} nn_mve_depthwise;
+    /* NULL, or who spreads `channels` channels from c on, where columns are no columns of the
+     * input; `line` is the layer's geometry then. */
+    void (*spread)(const nn_mve_depthwise *d, const nn_mve_words *w, int32_t c, int32_t channels);
+    const nn_conv_geometry *line;
+};
 
 /* Spreads `count` columns of `channels` channels, 16 at most, which begin `offset` bytes into the
  * rows. Of three rows or four; the words of the next column follow, or those of other rows lie
@@ -213,6 +224,7 @@ static inline nn_mve_depthwise nn_mve_depthwise_open(const nn_conv_geometry *geo
     d.apart = geometry->stride_w * d.pitch;
     d.zeros = (int8_t *)scratch;
     d.words = d.zeros + 16 + nn_mve_rows_bytes(geometry);
+    d.spread = NULL;
     return d;
 }
 

@@ -20,6 +20,7 @@ typedef struct {
     nn_mve_rows *rows; /* in `few`, or in scratch */
     source sources[MAX_SOURCES];
     int32_t number; /* of sources */
+    nn_mve_words tile;
 } tile_inputs;
 
 /* ---- inputs -----------------------------------------------------------------------------------
@@ -86,6 +87,10 @@ static inline nn_mve_spread *spread_for(const nn_mve_depthwise *d, int32_t group
 /* Spreads `channels` channels from c on. */
 static inline void spread(const nn_mve_depthwise *d, const tile_inputs *inputs, int32_t c,
                           int32_t channels) {
+    if (d->spread != NULL) {
+        d->spread(d, &inputs->tile, c, channels);
+        return;
+    }
     for (int32_t group = 0; group < d->groups; group++) {
         nn_mve_spread *const one = spread_for(d, group, channels);
         for (const source *s = inputs->sources; s < inputs->sources + inputs->number; s++) {
@@ -156,35 +161,46 @@ static NN_NOINLINE void compute_many(const nn_mve_depthwise *d, const tile_input
     }
 }
 
-/* Output columns one by one. */
-static NN_NOINLINE void compute_few(const nn_mve_depthwise *d, const tile_inputs *inputs,
-                                    int32_t count, int8_t *out) {
+/* `count` columns of four channels or more, a multiple of four: from the one on that is number
+ * `from` of those that are spread; its constants and its output are given. */
+static NN_NOINLINE void compute_fours(const nn_mve_depthwise *d, int32_t from, int32_t fours,
+                                      int32_t count, const int8_t *record, int8_t *out) {
     static nn_mve_column_run *const computes[4] = {
         nn_mve_depthwise_column_1, nn_mve_depthwise_column_2, nn_mve_depthwise_column_3,
         nn_mve_depthwise_column_4};
     nn_mve_column_run *const compute = computes[d->vectors - 1];
     const nn_conv_constants *common = &d->head->common;
-    const uint32x4_t four = vmulq_n_u32(vidupq_n_u32(0, 1), (uint32_t)d->record);
-    const int8_t *numbers = d->records + 16 * d->vectors - 4 * d->record;
-    const int32_t channels = d->in->channels;
+    const uint32x4_t each = vmulq_n_u32(vidupq_n_u32(0, 1), (uint32_t)d->record);
+    const int8_t *const numbers = record + 16 * d->vectors - 4 * d->record;
     nn_mve_column column;
-    column.numbers = vaddq_n_u32(four, (uint32_t)(uintptr_t)numbers);
+    column.place = vaddq_n_u32(nn_mve_first_words(d), (uint32_t)(PLACE_AHEAD + 4 * from));
+    column.numbers = vaddq_n_u32(each, (uint32_t)(uintptr_t)numbers);
     column.low = vdupq_n_s16((int16_t)common->clamp_min);
     column.high = vdupq_n_s16((int16_t)common->clamp_max);
-    column.record = d->records;
+    column.record = record;
+    column.fours = fours;
     column.zero_point = common->output_zero_point;
+    column.out = out;
+    for (; count > 0; count--, column.out += d->across) {
+        compute(&column);
+        column.place = vaddq_n_u32(column.place, (uint32_t)d->apart);
+    }
+}
+
+/* Output columns one by one, of four channels or more; where the number of channels is no multiple
+ * of four, the last ones are computed with some that are there already. */
+static NN_NOINLINE void compute_few(const nn_mve_depthwise *d, const tile_inputs *inputs,
+                                    int32_t count, int8_t *out) {
+    const int32_t channels = d->in->channels;
     for (int32_t c = 0; c < channels; c += CHANNELS) {
-        const int32_t some = nn_min(CHANNELS, channels - c);
-        spread(d, inputs, c, some);
-        column.place = vaddq_n_u32(nn_mve_first_words(d), PLACE_AHEAD);
-        column.fours = some >> 2;
-        column.out = out + c;
-        for (int32_t i = count; i > 0; i--, column.out += d->across) {
-            compute(&column);
-            column.place = vaddq_n_u32(column.place, (uint32_t)d->apart);
+        const int32_t first = nn_min(c, channels - 4), some = nn_min(CHANNELS, channels - first);
+        const int8_t *const record = d->records + first * d->record;
+        spread(d, inputs, first, some);
+        compute_fours(d, 0, some >> 2, count, record, out + first);
+        if ((some & 3) != 0) {
+            const int32_t from = some - 4;
+            compute_fours(d, from, 1, count, record + from * d->record, out + first + from);
         }
-        column.record += some * d->record;
-        column.numbers = vaddq_n_u32(column.numbers, (uint32_t)(some * d->record));
     }
 }
 
@@ -205,11 +221,14 @@ static NN_NOINLINE void compute_general(const nn_mve_depthwise *d, const tile_in
 static inline void compute_tile(const nn_mve_depthwise *d, tile_inputs *inputs, int32_t x,
                                 int32_t count, int8_t *out) {
     const nn_conv_geometry *g = d->geometry;
-    const int32_t left = x * g->stride_w - g->pad_left;
-    find_sources(d, left, (count - 1) * g->stride_w + d->columns, inputs);
+    inputs->tile.first = x * g->stride_w - g->pad_left;
+    inputs->tile.count = (count - 1) * g->stride_w + d->columns;
+    if (d->spread == NULL) {
+        find_sources(d, inputs->tile.first, inputs->tile.count, inputs);
+    }
     if (d->head->mode == NN_MVE_GENERAL) {
         compute_general(d, inputs, count, out);
-    } else if (count <= FEW && d->in->channels % 4 == 0 && d->geometry->groups == 1) {
+    } else if (count <= FEW && d->in->channels >= 4 && d->geometry->groups == 1) {
         compute_few(d, inputs, count, out);
     } else {
         compute_many(d, inputs, count, out);
@@ -238,7 +257,10 @@ void nn_mve_depthwise_rows(const nn_mve_depthwise *d, const nn_window *window) {
         inputs.rows[i].apart = d->pitch - WORD_PITCH;
     }
     for (int32_t y = window->y0; y < window->y1; y++) {
-        find_rows(d, y * g->stride_h - g->pad_top, &inputs);
+        inputs.tile.y = y;
+        if (d->spread == NULL) {
+            find_rows(d, y * g->stride_h - g->pad_top, &inputs);
+        }
         for (int32_t i = 0; i < d->dilation; i++) {
             compute_row(d, &inputs, window, y, window->x0 + i);
         }

@@ -23,7 +23,7 @@ from kernelcases import BYTES, activation_tensor, case, means, pairs, unary
 from loaded import load_target
 from placement import run_pieces, run_whole
 from recurrentnets import drawn_lstm, drawn_svdf, inputs_for_steps
-from test_emulated_families import STRATEGIES
+from test_emulated_families import LINES, STRATEGIES
 from wholecalls import WholeCall, whole_call
 from widecases import conv, depthwise, pool, softmax, transposed
 
@@ -354,8 +354,8 @@ def lean_cases():
 def windowed_calls(family):
     """Records calls of int8 kernels in every placement; for the LX106 only where its tools are installed."""
     with recording(family) as recorder:
-        for kind in STRATEGIES:
-            record(recorder, STRATEGIES[kind], 8)
+        for strategy in (*STRATEGIES.values(), *(LINES.values() if family == "cortex_m_mve" else ())):
+            record(recorder, strategy, 8)
         collect(pairs((OpKind.MAXIMUM, OpKind.MINIMUM)), 12, run_whole)
         for seed, rare in enumerate(rare_cases()):
             run_whole(rare)

@@ -133,10 +133,13 @@ def one_column(draw, kind: OpKind) -> Case:
 
 
 @st.composite
-def taps(draw, kernels: list[tuple[int, int, int]], most_size: Pair = (8, 40)) -> Case:
+def taps(
+    draw, kernels: list[tuple[int, int, int]], most_size: Pair = (8, 40), strides: tuple[int, ...] = (1,)
+) -> Case:
     """A depthwise layer with one of these kernels: (rows, columns, greatest dilation).
 
-    It has stride 1, up to 24 channels, and any padding (none along an axis of one element).
+    It has up to 24 channels, and any padding (none along an axis of one element). Without dilation, it has
+    one of the strides.
     """
     *kernel, most = draw(st.sampled_from(kernels))
     spread = (draw(st.integers(1, most)), draw(st.integers(min(2, most), most)))
@@ -144,8 +147,9 @@ def taps(draw, kernels: list[tuple[int, int, int]], most_size: Pair = (8, 40)) -
     for longest, size, dilation in zip(most_size, kernel, spread, strict=True):
         length, extent = draw(st.integers(1, longest)), (size - 1) * dilation + 1
         before, after = (draw(st.integers(0, extent if longest > 1 else 0)) for _ in range(2))
-        walked.append(Axis(length, size, 1, dilation, before, max(after, extent - length - before)))
-    count = draw(st.one_of(st.integers(4, 24), st.just(16)))
+        stride = draw(st.sampled_from(strides)) if dilation == 1 else 1
+        walked.append(Axis(length, size, stride, dilation, before, max(after, extent - length - before)))
+    count = draw(st.one_of(st.integers(2, 24), st.just(16)))
     return draw_layer(draw, DEPTHWISE, *walked, count, count)
 
 
