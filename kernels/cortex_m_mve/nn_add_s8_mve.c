@@ -58,12 +58,10 @@ static inline __attribute__((always_inline)) void add_line(const void *plan, con
                                                            int single, int clamped) {
     line l = *(const line *)plan;
     const int32x4_t factor1 = vdupq_n_s32(l.factor1);
-    const int8_t *a_pixel = s->a, *b_pixel = s->b;
-    int8_t *out_pixel = s->out;
-    for (int32_t i = s->pixels; i > 0; i--) {
-        const int8_t *a = a_pixel, *b = b_pixel;
-        int8_t *out = out_pixel;
-        int32_t count = s->count;
+    for (nn_mve_strip at = *s; at.pixels > 0; nn_mve_next_pixel(&at)) {
+        const int8_t *a = at.a, *b = at.b;
+        int8_t *out = at.out;
+        int32_t count = at.count;
         if (single) {
             l.offset = ((const line *)plan)->offset + nn_high_multiply(*b * (1 << 24), l.factor2);
         }
@@ -78,9 +76,6 @@ static inline __attribute__((always_inline)) void add_line(const void *plan, con
             const int8x16_t second = single ? first : vldrbq_z_s8(b, some);
             vstrbq_p_s8(out, line_sixteen(first, second, factor1, &l, single, clamped), some);
         }
-        a_pixel += s->a_step;
-        b_pixel += s->b_step;
-        out_pixel += s->out_step;
     }
 }
 
@@ -151,47 +146,36 @@ static inline int32x4_t scale(int32x4_t values, int32_t multiplier, int32_t odd,
     return vrshlq_s32(vqdmlahq_n_s32(values, values, odd), shift);
 }
 
+/* What add_halved keeps in registers. */
+typedef struct {
+    addition c;
+    int32x4_t shift, result_shift;
+    int16x8_t low, high;
+} halved;
+
 /* Eight sums, clamped. The second operand's differences are to be shifted left by 20, of which 7
  * fit in int16; the halved one's by 19, of which 3 are a factor that has the sign as well. */
-static inline int16x8_t add_eight(int16x8_t a, int16x8_t b, const addition *c, int32x4_t shift,
-                                  int32x4_t result_shift, int16x8_t low, int16x8_t high) {
-    const rescaling *const second = &c->second, *const result = &c->result;
-    a = vmulq_n_s16(vsubq_n_s16(a, (int16_t)c->first.zero_point), (int16_t)(8 * c->first.sign));
+static inline int16x8_t add_eight(int16x8_t a, int16x8_t b, const void *plan) {
+    const halved *const h = (const halved *)plan;
+    const rescaling *const second = &h->c.second, *const result = &h->c.result;
+    a = vmulq_n_s16(vsubq_n_s16(a, (int16_t)h->c.first.zero_point), (int16_t)(8 * h->c.first.sign));
     b = vshlq_n_s16(vsubq_n_s16(b, (int16_t)second->zero_point), 7);
-    const int32x4_t b_even = scale(vshllbq_n_s16(b, 13), second->multiplier, second->odd, shift);
-    const int32x4_t b_odd = scale(vshlltq_n_s16(b, 13), second->multiplier, second->odd, shift);
+    const int32x4_t b_even = scale(vshllbq_n_s16(b, 13), second->multiplier, second->odd, h->shift);
+    const int32x4_t b_odd = scale(vshlltq_n_s16(b, 13), second->multiplier, second->odd, h->shift);
     const int32x4_t even = vmlaq_n_s32(vshllbq_n_s16(a, 16), b_even, second->sign);
     const int32x4_t odd = vmlaq_n_s32(vshlltq_n_s16(a, 16), b_odd, second->sign);
-    return nn_mve_narrow(scale(even, result->multiplier, result->odd, result_shift),
-                         scale(odd, result->multiplier, result->odd, result_shift), c->zero_point,
-                         low, high);
+    return nn_mve_narrow(scale(even, result->multiplier, result->odd, h->result_shift),
+                         scale(odd, result->multiplier, result->odd, h->result_shift),
+                         h->c.zero_point, h->low, h->high);
 }
 
 /* What networks are made of: elements in a row of both operands, the first one halved, and sums
  * that are shifted right. */
 static NN_NOINLINE void add_halved(const void *plan, const nn_mve_strip *s) {
-    const addition c = *(const addition *)plan;
-    const int16x8_t low = vdupq_n_s16((int16_t)c.low), high = vdupq_n_s16((int16_t)c.high);
-    const int32x4_t shift = vdupq_n_s32(c.second.shift), result_shift = vdupq_n_s32(c.result.shift);
-    const int8_t *a_pixel = s->a, *b_pixel = s->b;
-    int8_t *out_pixel = s->out;
-    for (int32_t i = s->pixels; i > 0; i--) {
-        const int8_t *a = a_pixel, *b = b_pixel;
-        int8_t *out = out_pixel;
-        int32_t count = s->count;
-        for (; count >= 8; count -= 8, a += 8, b += 8, out += 8) {
-            const int16x8_t first = vldrbq_s16(a), second = vldrbq_s16(b);
-            vstrbq_s16(out, add_eight(first, second, &c, shift, result_shift, low, high));
-        }
-        if (count > 0) { /* nothing outside is read or written */
-            const mve_pred16_t some = vctp16q((uint32_t)count);
-            const int16x8_t first = vldrbq_z_s16(a, some), second = vldrbq_z_s16(b, some);
-            vstrbq_p_s16(out, add_eight(first, second, &c, shift, result_shift, low, high), some);
-        }
-        a_pixel += s->a_step;
-        b_pixel += s->b_step;
-        out_pixel += s->out_step;
-    }
+    const addition *const c = (const addition *)plan;
+    const halved h = {*c, vdupq_n_s32(c->second.shift), vdupq_n_s32(c->result.shift),
+                      vdupq_n_s16((int16_t)c->low), vdupq_n_s16((int16_t)c->high)};
+    nn_mve_each_eight(s, 0, add_eight, &h);
 }
 
 /* Any addition; an operand's step is 0 if it is one element. */
