@@ -200,6 +200,8 @@ static inline __attribute__((always_inline)) int32_t nn_mve_grids(const nn_area 
 typedef struct {
     nn_mve_grid grids[NN_MVE_GRIDS];
     int32_t parts, pixels, in_step, out_step, channels;
+    int32_t count; /* elements of a window and a channel */
+    int is_column; /* the pixels are rows of the output, to be computed one after the other */
     const nn_pool_constants *constants;
     int8_t *out;
 } nn_mve_pool;
@@ -207,11 +209,41 @@ typedef struct {
 /* May change `pool`: all but what is the same for all runs is set anew for the next. */
 typedef void nn_mve_pool_run(nn_mve_pool *pool);
 
+typedef struct {
+    nn_pool_geometry geometry;
+    nn_view in, out;
+    nn_window window;
+} nn_mve_turned_pool;
+
+/* Rows and columns change places. */
+static NN_NOINLINE void nn_mve_turn_pool(nn_mve_turned_pool *t, const nn_pool_geometry *g,
+                                         const nn_view *in, const nn_view *out,
+                                         const nn_window *w) {
+    const nn_mve_turned_pool turned = {
+        {g->kernel_w, g->kernel_h, g->stride_w, g->stride_h, g->pad_left, g->pad_top},
+        {in->data, in->pixel_stride, in->row_stride, in->ring_cols, in->ring_rows, 0, in->width,
+         in->height, in->channels},
+        {out->data, out->pixel_stride, out->row_stride, out->ring_cols, out->ring_rows, 0,
+         out->width, out->height, out->channels},
+        {w->x0, w->x1, w->y0, w->y1}};
+    *t = turned;
+}
+
 /* Has all pixels of a window computed. */
 static inline __attribute__((always_inline)) void
 nn_mve_for_pools(nn_mve_pool_run *compute, const nn_pool_geometry *g, const void *constants,
                  const nn_view *in, const nn_view *out, const nn_window *window) {
     nn_mve_pool pool;
+    nn_mve_turned_pool turned;
+    pool.is_column =
+        nn_one_column(window) && window->y1 - window->y0 > 1 && (in->x0 | out->x0) == 0;
+    if (pool.is_column) { /* as a row, which may be one run */
+        nn_mve_turn_pool(&turned, g, in, out, window);
+        g = &turned.geometry;
+        in = &turned.in;
+        out = &turned.out;
+        window = &turned.window;
+    }
     pool.in_step = g->stride_w * in->pixel_stride;
     pool.out_step = out->pixel_stride;
     pool.channels = out->channels;
@@ -225,6 +257,7 @@ nn_mve_for_pools(nn_mve_pool_run *compute, const nn_pool_geometry *g, const void
             const nn_area area = {in, top + rows.first, left + columns.first, rows.end - rows.first,
                                   columns.end - columns.first};
             pool.parts = nn_mve_grids(&area, pool.grids);
+            pool.count = area.rows * area.columns;
             pool.pixels = 1;
             if (pool.parts == 1 && area.columns == g->kernel_w) {
                 const int32_t here = nn_run(in, left, in->width - left);

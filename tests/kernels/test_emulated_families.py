@@ -8,6 +8,7 @@ from boardcalls import BOARDS, LARGE_LX106, M0_MUL32, M3_MUL32, M3_RISCV, PLACED
 from kernelcases import means, pairs
 from kernelcases import windowed as small
 from largecases import (
+    column_pools,
     deep_convolutions,
     depthwise_3x3,
     depthwise_rows,
@@ -64,6 +65,7 @@ KINDS = {
         **{f"large {kind}": strategy for kind, strategy in large.items()},
         "extremes": EXTREMES,
         "grouped": grouped(),
+        "column pool": column_pools(),
         "large windows": large_windows(),
         "multipliers": spread_depthwise(),
         "convolved column": one_column(OpKind.CONV_2D),

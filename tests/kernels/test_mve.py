@@ -7,8 +7,8 @@ import kernelcases
 import numpy as np
 import pytest
 from boardcalls import recording
-from ckernels import packed
-from placement import run_whole
+from ckernels import packed, whole
+from placement import Margin, broadcast, part_view, run_over, run_whole
 
 from buildtool.emit.blocks import channel_factors
 from buildtool.firmware.sizes import open_elf
@@ -19,8 +19,10 @@ from buildtool.graph.fixedpoint import (
     multiply_by_quantized_multiplier,
     saturating_rounding_doubling_high_mul,
 )
-from buildtool.graph.types import Activation, OpKind
+from buildtool.graph.types import Activation, OpKind, Pad, PoolAttrs
+from buildtool.plan.schedule.overlap import distance
 from buildtool.target.catalogue import select
+from buildtool.target.types import Contract
 
 FAMILY = "cortex_m_mve"
 slow = pytest.mark.slow
@@ -165,3 +167,49 @@ def test_convolutions_leave_the_stack_of_a_network_below_the_library_s(toolchain
         stacks = Stacks(open_elf(recorder.firmware(toolchain).image().read_bytes()))
     assert stacks.need("nn_conv2d_s8_mve") <= 790
     assert stacks.need("nn_depthwise_conv2d_s8_mve") <= 620
+
+
+# ---- views ------------------------------------------------------------------------------------------------
+
+
+@compilers
+def test_an_operand_of_one_channel_in_a_tensor_as_wide_as_the_output_is_no_run(toolchain):
+    """Its pixels are as far apart as the output's, but elements of one pixel are not one after the other."""
+    rng, height, width, channels = np.random.default_rng(5), 3, 4, 5
+    with recording(FAMILY) as recorder:
+        for kind in (OpKind.ADD, OpKind.MUL, OpKind.MAXIMUM):
+            for channel in range(channels):
+                values = [
+                    rng.integers(-128, 128, (1, height, width, n), dtype=np.int8) for n in (channels, 1)
+                ]
+                pair = kernelcases.binary(kind, Activation.NONE, (0.5,) * 3, (3, -5, 7), values)
+                first, second = (each[0] for each in pair.inputs)
+                pixels = rng.integers(-128, 128, first.shape, dtype=np.int8)
+                margin = Margin(channel, channels - 1 - channel)
+                view, part = part_view(pixels, margin, 0, height, width)
+                part[:] = second
+                out = np.zeros_like(first)
+                recorder.compute(
+                    pair.graph,
+                    pair.op,
+                    [whole(first), broadcast(view, part, first.shape)],
+                    whole(out),
+                    (0, height, 0, width),
+                )
+                np.testing.assert_array_equal(out, run_whole(pair)[0])
+    recorder.check(toolchain)
+
+
+@compilers
+def test_a_column_of_pools_is_computed_row_by_row_where_it_lies_over_its_input(toolchain):
+    """Windows of three rows and columns are computed 16 channels at a time, of all pixels of a row."""
+    rows, columns, channels = 20, 3, 40
+    with recording(FAMILY) as recorder:
+        for kind in (OpKind.AVERAGE_POOL_2D, OpKind.MAX_POOL_2D):
+            attrs = PoolAttrs((3, 3), (1, 1), Pad(), Activation.NONE)
+            shape, out = (1, rows, columns, channels), (1, rows - 2, 1, channels)
+            values = np.random.default_rng(channels)
+            case = kernelcases.unary(kind, attrs, shape, values, out=out, scales=(0.5, 0.5), points=(7, 7))
+            apart = distance(case.graph, case.op, case.op.inputs[0], Contract.ROW)
+            np.testing.assert_array_equal(run_over(case, 0, apart + 8), run_whole(case))
+    recorder.check(toolchain)

@@ -74,6 +74,18 @@ def pools(draw) -> Case:
 
 
 @st.composite
+def column_pools(draw) -> Case:
+    """Poolings of one column, some of which has windows of three rows."""
+    kernel, width = draw(st.sampled_from([2, 3, 3, 3])), draw(st.integers(1, 3))
+    rows = Axis(
+        draw(st.integers(kernel, 20)), kernel, draw(st.sampled_from([1, 1, 2])), 1, draw(st.integers(0, 1)), 0
+    )
+    return small.draw_pool(
+        draw, rows, Axis(width, width, 1, 1, 0, 0), draw(st.sampled_from([1, 8, 9, 33, 40]))
+    )
+
+
+@st.composite
 def filled_pools(draw) -> Case:
     """AVERAGE_POOL_2D whose padding counts: any padding with which every window meets the input."""
     walked = []
