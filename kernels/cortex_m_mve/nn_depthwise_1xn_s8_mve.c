@@ -10,6 +10,12 @@
  */
 #include "nn_mve_depthwise_line.h"
 
+/* What the tiles share, and the layer's own geometry. */
+typedef struct {
+    nn_mve_depthwise depthwise;
+    const nn_conv_geometry *geometry;
+} line;
+
 /* Words in a row from pixel x of `width` on that are alike, at most `most`: each a stride further,
  * all padding or all inside and in a row; else 1. */
 static inline int32_t alike(const nn_view *in, int32_t width, int32_t stride, int32_t x,
@@ -23,9 +29,9 @@ static inline int32_t alike(const nn_view *in, int32_t width, int32_t stride, in
 
 /* Finds the four pixels of a word from pixel x on, and how far they are from the next word's. */
 static inline void find_pixels(nn_mve_rows *rows, const nn_mve_depthwise *d, const int8_t *row,
-                               int32_t width, int32_t x) {
+                               int32_t width, int32_t x, int32_t stride) {
     const nn_view *const in = d->in;
-    const int32_t pixel = in->pixel_stride, step = d->line->stride_w * pixel, ring = in->ring_cols;
+    const int32_t pixel = in->pixel_stride, step = stride * pixel, ring = in->ring_cols;
     const int32_t column = nn_column(in, nn_max(x, 0)) + nn_min(x, 0);
     const uint32x4_t lanes = vidupq_n_u32(0, 1);
     const mve_pred16_t inside =
@@ -41,7 +47,7 @@ static inline void find_pixels(nn_mve_rows *rows, const nn_mve_depthwise *d, con
 /* Spreads the words of a tile. */
 static void spread_line(const nn_mve_depthwise *d, const nn_mve_words *w, int32_t c,
                         int32_t channels) {
-    const nn_conv_geometry *const g = d->line;
+    const nn_conv_geometry *const g = ((const line *)d)->geometry;
     const nn_view *const in = d->in;
     const int32_t y = w->y * g->stride_h - g->pad_top;
     const int is_row = y >= 0 && y < in->height;
@@ -54,7 +60,7 @@ static void spread_line(const nn_mve_depthwise *d, const nn_mve_words *w, int32_
     rows.apart = d->pitch - WORD_PITCH;
     for (int32_t left = w->count, some; left > 0; left -= some) {
         some = alike(in, width, g->stride_w, x, left);
-        find_pixels(&rows, d, row, width, x);
+        find_pixels(&rows, d, row, width, x, g->stride_w);
         spread(to, &rows, c, some, channels);
         to += some * d->pitch;
         x += some * g->stride_w;
@@ -73,17 +79,17 @@ void nn_depthwise_1xn_s8_mve(const nn_conv_geometry *geometry, const void *const
                              void *scratch) {
     static const nn_conv_geometry one_vector = {4, 1, 1, 1, 1, 1, 0, 0, 1};
     const int32_t words = nn_mve_line_words(geometry->kernel_w), next = 4 / geometry->stride_w;
-    nn_mve_depthwise d = nn_mve_depthwise_open(&one_vector, constants, in, out, scratch);
-    d.spread = spread_line;
-    d.line = geometry;
-    vstrbq_s8(d.zeros, vdupq_n_s8((int8_t)d.head->common.input_zero_point));
+    line l = {nn_mve_depthwise_open(&one_vector, constants, in, out, scratch), geometry};
+    nn_mve_depthwise *const d = &l.depthwise;
+    d->spread = spread_line;
+    vstrbq_s8(d->zeros, vdupq_n_s8((int8_t)d->head->common.input_zero_point));
     if (words > 1) {
-        d.pitch = 2 * WORD_PITCH; /* as tiles for stride 2 have it: a load makes an output */
-        d.step = next * d.pitch;
-        d.met = (uint32_t)nn_mve_words_met(geometry->kernel_w) - 1;
-        d.apart = d.pitch;
-        d.columns = next * (words - 1) + 1;
-        d.tile = nn_min(d.tile, NN_MVE_LINE_TILE); /* 1 where outputs lie far apart */
+        d->pitch = 2 * WORD_PITCH; /* as tiles for stride 2 have it: a load makes an output */
+        d->step = next * d->pitch;
+        d->met = (uint32_t)nn_mve_words_met(geometry->kernel_w) - 1;
+        d->apart = d->pitch;
+        d->columns = next * (words - 1) + 1;
+        d->tile = nn_min(d->tile, NN_MVE_LINE_TILE); /* 1 where outputs lie far apart */
     }
-    nn_mve_depthwise_rows(&d, window);
+    nn_mve_depthwise_rows(d, window);
 }
