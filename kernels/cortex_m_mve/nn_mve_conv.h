@@ -75,7 +75,7 @@ nn_mve_gathered_run(nn_mve_pairs *p, const nn_mve_patches *patches, int32_t apar
             nn_mve_gather(patches, left, first);
             nn_mve_gather(patches, left + patches->geometry->stride_w, second);
             nn_mve_run(p, apart, 1);
-        } else if (in_place) {
+        } else if (in_place && patches->inside) {
             p->x0 = patches->row[0] + offset;
             p->x1 = p->x0 + patches->next;
             p->x_step = 2 * patches->next;
