@@ -8,73 +8,35 @@
  *
  * In the other cases operands are brought to twice the larger of their scales, so the factor of one
  * is 1/2: it is exact, and a shift like the one to the left (`halved`). */
-#include "nn_mve.h"
-
-typedef struct {
-    nn_add_constants general;
-    int32_t linear; /* 1: what follows holds */
-    int32_t factor1, factor2, offset;
-} nn_add_mve_constants;
+#include "nn_mve_add.h"
 
 /* ---- one line ---------------------------------------------------------------------------------
  */
 
-typedef struct {
-    int32_t factor1, factor2, offset;
-    int32_t low, high;
-} line;
-
-/* Four sums. */
-static inline int32x4_t line_sum(int32x4_t a, int32x4_t b, int32x4_t factor1, const line *l,
-                                 int single) {
-    a = vqrdmlashq_n_s32(a, factor1, l->offset);
-    return single ? a : vqrdmlahq_n_s32(a, b, l->factor2);
-}
-
-/* Eight sums as int16, in units of 2^-6; elements are in the upper bytes of a and b. (Not by
- * VQSHRN: binutils 2.40 assembles it as VQRSHRN.) */
-static inline int16x8_t line_eight(int16x8_t a, int16x8_t b, int32x4_t factor1, const line *l,
-                                   int single) {
-    const int32x4_t even = line_sum(vshllbq_n_s16(a, 16), vshllbq_n_s16(b, 16), factor1, l, single);
-    const int32x4_t odd = line_sum(vshlltq_n_s16(a, 16), vshlltq_n_s16(b, 16), factor1, l, single);
-    return vshrntq_n_s32(vshrnbq_n_s32(vreinterpretq_s16_s32(even), even, 16), odd, 16);
-}
-
-static inline int8x16_t line_sixteen(int8x16_t a, int8x16_t b, int32x4_t factor1, const line *l,
-                                     int single, int clamped) {
-    const int16x8_t even = line_eight(vshllbq_n_s8(a, 8), vshllbq_n_s8(b, 8), factor1, l, single);
-    const int16x8_t odd = line_eight(vshlltq_n_s8(a, 8), vshlltq_n_s8(b, 8), factor1, l, single);
-    int8x16_t result = vqrshrnbq_n_s16(vreinterpretq_s8_s16(even), even, 6);
-    result = vqrshrntq_n_s16(result, odd, 6);
-    if (clamped) {
-        result = vmaxq_s8(result, vdupq_n_s8((int8_t)l->low));
-        result = vminq_s8(result, vdupq_n_s8((int8_t)l->high));
-    }
-    return result;
-}
-
 /* `single`: the second operand's pixels are one element, which is part of the offset then. */
 static inline __attribute__((always_inline)) void add_line(const void *plan, const nn_mve_strip *s,
                                                            int single, int clamped) {
-    line l = *(const line *)plan;
+    nn_mve_line l = *(const nn_mve_line *)plan;
     const int32x4_t factor1 = vdupq_n_s32(l.factor1);
     for (nn_mve_strip at = *s; at.pixels > 0; nn_mve_next_pixel(&at)) {
         const int8_t *a = at.a, *b = at.b;
         int8_t *out = at.out;
         int32_t count = at.count;
         if (single) {
-            l.offset = ((const line *)plan)->offset + nn_high_multiply(*b * (1 << 24), l.factor2);
+            l.offset =
+                ((const nn_mve_line *)plan)->offset + nn_high_multiply(*b * (1 << 24), l.factor2);
         }
         for (; count >= 16; count -= 16, a += 16, out += 16) {
             const int8x16_t first = vldrbq_s8(a), second = single ? first : vldrbq_s8(b);
-            vstrbq_s8(out, line_sixteen(first, second, factor1, &l, single, clamped));
+            vstrbq_s8(out, nn_mve_line_sixteen(first, second, factor1, &l, single, clamped));
             b += single ? 0 : 16;
         }
         if (count > 0) { /* nothing outside is read or written */
             const mve_pred16_t some = vctp8q((uint32_t)count);
             const int8x16_t first = vldrbq_z_s8(a, some);
             const int8x16_t second = single ? first : vldrbq_z_s8(b, some);
-            vstrbq_p_s8(out, line_sixteen(first, second, factor1, &l, single, clamped), some);
+            vstrbq_p_s8(out, nn_mve_line_sixteen(first, second, factor1, &l, single, clamped),
+                        some);
         }
     }
 }
@@ -94,8 +56,8 @@ static NN_NOINLINE void add_line_single(const void *plan, const nn_mve_strip *s)
 static void add_by_line(const nn_add_mve_constants *k, const nn_view *in1, const nn_view *in2,
                         const nn_view *out, const nn_window *window) {
     const int32_t channels = out->channels, low = k->general.clamp_min, high = k->general.clamp_max;
-    const line straight = {k->factor1, k->factor2, k->offset, low, high};
-    const line turned = {k->factor2, k->factor1, k->offset, low, high};
+    const nn_mve_line straight = {k->factor1, k->factor2, k->offset, low, high};
+    const nn_mve_line turned = {k->factor2, k->factor1, k->offset, low, high};
     if (in1->channels != channels) { /* the operands change places */
         nn_mve_for_strips(1, add_line_single, &turned, in2, in1, out, window);
     } else if (in2->channels != channels) {

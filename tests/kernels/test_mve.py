@@ -1,5 +1,6 @@
 """Properties of the Helium kernels: roundings, factors of any size."""
 
+import dataclasses
 import functools
 import struct
 
@@ -10,6 +11,7 @@ from boardcalls import recording
 from ckernels import packed, whole
 from placement import Margin, broadcast, part_view, run_over, run_whole
 
+from buildtool.api import handle
 from buildtool.emit.blocks import channel_factors
 from buildtool.firmware.sizes import open_elf
 from buildtool.firmware.stack.need import Stacks
@@ -19,10 +21,12 @@ from buildtool.graph.fixedpoint import (
     multiply_by_quantized_multiplier,
     saturating_rounding_doubling_high_mul,
 )
+from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import Activation, OpKind, Pad, PoolAttrs
 from buildtool.plan.schedule.overlap import distance
 from buildtool.target.catalogue import select
 from buildtool.target.types import Contract
+from buildtool.zoo.drawn import NetBuilder
 
 FAMILY = "cortex_m_mve"
 slow = pytest.mark.slow
@@ -213,3 +217,49 @@ def test_a_column_of_pools_is_computed_row_by_row_where_it_lies_over_its_input(t
             apart = distance(case.graph, case.op, case.op.inputs[0], Contract.ROW)
             np.testing.assert_array_equal(run_over(case, 0, apart + 8), run_whole(case))
     recorder.check(toolchain)
+
+
+# ---- additions of an operand that lacks channels ----------------------------------------------------------
+
+LACKING = ((28, 24, 0), (5, 3, 1), (40, 1, 17), (33, 16, 16), (21, 20, 0), (48, 31, 9))
+
+
+def additions(seed):
+    """Every second sum is scaled up, so that no line has its roundings."""
+    net, sums = NetBuilder(seed, "lacking"), []
+    for i, (channels, narrow, before) in enumerate(LACKING):
+        image = (1, *(int(n) for n in net.rng.integers(1, 7, 2)))
+        missing = ((0, 0), (0, 0), (0, 0), (before, channels - narrow - before))
+        wide = net.pad(net.input((*image, narrow)), missing)
+        activation = Activation.RELU6 if i % 3 else Activation.NONE
+        sums.append(net.elementwise(OpKind.ADD, net.input((*image, channels)), wide, activation))
+        if i % 2:
+            steep = net.random_quant(net.scale(sums[-1]) / 40)
+            net.tensors[sums[-1]] = dataclasses.replace(net.tensors[sums[-1]], quant=steep)
+    return net.graph(sums)
+
+
+def streamed_addition():
+    """A layer, and an addition of its output to a narrower one, which streams with both."""
+    net = NetBuilder(3, "streamed")
+    x = net.input((1, 20, 20, 12))
+    narrow = net.conv(x, 20, kernel=(3, 3), same=True)
+    wide = net.pad(narrow, ((0, 0), (0, 0), (0, 0), (3, 12)))
+    y = net.elementwise(OpKind.ADD, net.conv(x, 35), wide)
+    return net.graph([net.conv(y, 4, kernel=(3, 3), same=True, stride=(2, 2))])
+
+
+@compilers
+@pytest.mark.parametrize(
+    ("graph", "options"),
+    [(additions(7), {"strategy": "layerwise"}), (streamed_addition(), {"objective": "ram"})],
+    ids=["whole", "streamed"],
+)
+def test_additions_of_an_operand_that_lacks_channels_are_one_call(graph, options, toolchain, tmp_path):
+    model = tmp_path / "lacking.tflite"
+    model.write_bytes(write_model(graph))
+    request = {"model": str(model), "board": "cortex-m55", "options": options}
+    assert any("nn_add_widened" in source for source in handle({"kind": "emit", **request})["kernel_sources"])
+    request |= {"toolchain": toolchain, "reference": "litert", "tensors": True, "inputs": 3}
+    answer = handle({"kind": "validate", **request})
+    assert answer["exact"], answer["first_difference"]
