@@ -21,7 +21,7 @@ static inline __attribute__((always_inline)) void add_line(const void *plan, con
     for (nn_mve_strip at = *s; at.pixels > 0; nn_mve_next_pixel(&at)) {
         const int8_t *a = at.a, *b = at.b;
         int8_t *out = at.out;
-        int32_t count = at.count;
+        int32_t count = s->count;
         if (single) {
             l.offset =
                 ((const nn_mve_line *)plan)->offset + nn_high_multiply(*b * (1 << 24), l.factor2);

@@ -72,7 +72,7 @@ nn_mve_each_eight(const nn_mve_strip *strip, int single, nn_mve_of_eight *of, co
     for (nn_mve_strip s = *strip; s.pixels > 0; nn_mve_next_pixel(&s)) {
         const int8_t *a = s.a, *b = s.b;
         int8_t *out = s.out;
-        int32_t count = s.count;
+        int32_t count = strip->count;
         const int16x8_t only = vdupq_n_s16(*b);
         for (; count >= 8; count -= 8, a += 8, out += 8) {
             vstrbq_s16(out, of(vldrbq_s16(a), single ? only : vldrbq_s16(b), plan));
@@ -229,21 +229,13 @@ static NN_NOINLINE void nn_mve_turn_pool(nn_mve_turned_pool *t, const nn_pool_ge
     *t = turned;
 }
 
-/* Has all pixels of a window computed. */
-static inline __attribute__((always_inline)) void
-nn_mve_for_pools(nn_mve_pool_run *compute, const nn_pool_geometry *g, const void *constants,
-                 const nn_view *in, const nn_view *out, const nn_window *window) {
+/* Has all pixels of a window computed, run by run. */
+static NN_NOINLINE void nn_mve_walk_pools(nn_mve_pool_run *compute, int is_column,
+                                          const nn_pool_geometry *g, const void *constants,
+                                          const nn_view *in, const nn_view *out,
+                                          const nn_window *window) {
     nn_mve_pool pool;
-    nn_mve_turned_pool turned;
-    pool.is_column =
-        nn_one_column(window) && window->y1 - window->y0 > 1 && (in->x0 | out->x0) == 0;
-    if (pool.is_column) { /* as a row, which may be one run */
-        nn_mve_turn_pool(&turned, g, in, out, window);
-        g = &turned.geometry;
-        in = &turned.in;
-        out = &turned.out;
-        window = &turned.window;
-    }
+    pool.is_column = is_column;
     pool.in_step = g->stride_w * in->pixel_stride;
     pool.out_step = out->pixel_stride;
     pool.channels = out->channels;
@@ -267,6 +259,19 @@ nn_mve_for_pools(nn_mve_pool_run *compute, const nn_pool_geometry *g, const void
             pool.out = nn_out_pixel(out, y, x);
             compute(&pool);
         }
+    }
+}
+
+/* The same of any window: a column of pixels is walked as a row, which may be one run. */
+static inline void nn_mve_for_pools(nn_mve_pool_run *compute, const nn_pool_geometry *g,
+                                    const void *constants, const nn_view *in, const nn_view *out,
+                                    const nn_window *window) {
+    if (nn_one_column(window) && window->y1 - window->y0 > 1 && (in->x0 | out->x0) == 0) {
+        nn_mve_turned_pool t;
+        nn_mve_turn_pool(&t, g, in, out, window);
+        nn_mve_walk_pools(compute, 1, &t.geometry, constants, &t.in, &t.out, &t.window);
+    } else {
+        nn_mve_walk_pools(compute, 0, g, constants, in, out, window);
     }
 }
 

@@ -58,7 +58,7 @@ static inline void nn_mve_pairs_as(const void *plan, const nn_mve_strip *s, int 
         const int16_t *b = (const int16_t *)(const void *)at.b;
         int16_t *out = (int16_t *)(void *)at.out;
         int16x8_t x = vdupq_n_s16(*a), y = vdupq_n_s16(*b);
-        int32_t count = at.count;
+        int32_t count = s->count;
         for (; plain && count >= 8; count -= 8, a += 8, b += 8, out += 8) {
             vst1q_s16(out, nn_mve_clamp(nn_mve_eight(vld1q_s16(a), vld1q_s16(b), &p, plain), &p));
         }
