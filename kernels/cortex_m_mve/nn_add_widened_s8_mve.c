@@ -37,9 +37,9 @@ static inline void add_sixteen(const nn_mve_line *l, const nn_mve_strip *strip, 
     }
 }
 
-static void add_by_line(const nn_add_mve_constants *k, const nn_view *in1, const nn_view *in2,
-                        int8_t filling, const nn_view *out, const nn_window *window,
-                        int32_t before) {
+static NN_NOINLINE void add_by_line(const nn_add_mve_constants *k, const nn_view *in1,
+                                    const nn_view *in2, int8_t filling, const nn_view *out,
+                                    const nn_window *window, int32_t before) {
     const nn_mve_line l = {k->factor1, k->factor2, k->offset, k->general.clamp_min,
                            k->general.clamp_max};
     const int8x16_t fill = vdupq_n_s8(filling);
@@ -61,13 +61,22 @@ static void add_by_line(const nn_add_mve_constants *k, const nn_view *in1, const
     }
 }
 
-/* The sums of a row's channels from `first` on, of as many as `more` has; `row` is one row. */
-static NN_NOINLINE void add_part(const void *constants, const nn_view *in1, const nn_view *more,
-                                 const nn_view *out, const nn_window *row, int32_t first) {
-    const nn_view from = nn_part(in1, first, more->channels);
-    const nn_view to = nn_part(out, first, more->channels);
-    if (more->channels > 0) {
-        nn_add_s8_mve(constants, &from, more, &to, row);
+/* Part by part: the channels that the second operand lacks, and its own. Not inline, so that the
+ * longest path keeps no vectors on the stack. */
+static NN_NOINLINE void add_by_parts(const void *constants, const nn_view *in1, const nn_view *in2,
+                                     const nn_view *filling, const nn_view *out,
+                                     const nn_window *window, int32_t before) {
+    const int32_t end = before + in2->channels;
+    nn_window row = *window;
+    for (; row.y0 < window->y1; row.y0++) {
+        row.y1 = row.y0 + 1;
+        for (int32_t c = 0, next; c < out->channels; c = next) {
+            const int own = c == before;
+            next = own ? end : c < before ? before : out->channels;
+            const nn_view from = nn_part(in1, c, next - c), to = nn_part(out, c, next - c);
+            const nn_view more = nn_part(own ? in2 : filling, 0, next - c);
+            nn_add_s8_mve(constants, &from, &more, &to, &row);
+        }
     }
 }
 
@@ -75,17 +84,9 @@ void nn_add_widened_s8_mve(const void *constants, const nn_view *in1, const nn_v
                            const nn_view *filling, const nn_view *out, const nn_window *window,
                            int32_t before) {
     const nn_add_mve_constants *const k = (const nn_add_mve_constants *)constants;
-    const int32_t end = before + in2->channels;
-    const nn_view below = nn_part(filling, 0, before);
-    const nn_view above = nn_part(filling, 0, out->channels - end);
     if (k->linear) {
         add_by_line(k, in1, in2, *filling->data, out, window, before);
-        return;
-    }
-    for (nn_window row = *window; row.y0 < window->y1; row.y0++) {
-        row.y1 = row.y0 + 1;
-        add_part(constants, in1, &below, out, &row, 0);
-        add_part(constants, in1, in2, out, &row, before);
-        add_part(constants, in1, &above, out, &row, end);
+    } else {
+        add_by_parts(constants, in1, in2, filling, out, window, before);
     }
 }
