@@ -17,6 +17,7 @@ typedef struct {
     int32_t segment;             /* bytes of a row of taps */
     int joined;                  /* rows are few, and a row's columns lie one after the other */
     int dense;                   /* with nothing between them */
+    int in_place;                /* patches are runs of the input */
     int32_t next;                /* bytes from a pixel's taps to those of its neighbour */
     int32_t top;                 /* number of the first row of taps */
     int inside;                  /* they are, and no row is padding */
@@ -31,6 +32,7 @@ static NN_NOINLINE void nn_mve_set_patches(nn_mve_patches *p, const nn_conv_geom
     p->segment = g->kernel_w * in->channels;
     p->joined = g->kernel_h <= MAX_ROWS && (g->kernel_w == 1 || g->dilation_w == 1);
     p->dense = g->kernel_w == 1 || nn_dense(in);
+    p->in_place = g->kernel_h == 1 && p->dense;
     p->next = g->stride_w * in->pixel_stride;
 }
 

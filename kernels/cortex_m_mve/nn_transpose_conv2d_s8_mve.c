@@ -24,12 +24,10 @@ static void compute_row(nn_mve_pairs *p, const nn_mve_patches *patches, const nn
                         const nn_view *out, int32_t y, int32_t x, int32_t end, int8_t *scratch) {
     const int32_t stride = g->stride_w, apart = stride * out->pixel_stride;
     const int32_t before = patches->geometry->kernel_w - 1;
-    const int in_place = patches->geometry->kernel_h * patches->geometry->kernel_w == 1;
     for (int32_t count; x < end; x += count * stride) {
         count = apart > NN_MVE_MAX_APART ? 1 : (nn_run(out, x, end - x) + stride - 1) / stride;
         p->out = nn_out_pixel(out, y, x);
-        nn_mve_gathered_run(p, patches, apart, (x + g->pad_left) / stride - before, count, scratch,
-                            in_place);
+        nn_mve_gathered_run(p, patches, apart, (x + g->pad_left) / stride - before, count, scratch);
     }
 }
 

@@ -68,7 +68,7 @@ KINDS = {
         "column pool": column_pools(),
         "large windows": large_windows(),
         "multipliers": spread_depthwise(),
-        "convolved column": one_column(OpKind.CONV_2D),
+        "convolved column": one_column(OpKind.CONV_2D, 1),
         **LINES,
         "spread": taps([(3, 3, 3), (2, 3, 2), (5, 5, 2), (1, 5, 2), (4, 7, 3)]),
         **extreme,

@@ -134,9 +134,9 @@ def spread_depthwise(draw) -> Case:
 
 
 @st.composite
-def one_column(draw, kind: OpKind) -> Case:
-    """Layers with one column of two to nine taps, on up to 40 rows of one column, which may be padded."""
-    kernel, height, stride = draw(st.integers(2, 9)), draw(st.integers(1, 40)), draw(st.integers(1, 2))
+def one_column(draw, kind: OpKind, least: int = 2) -> Case:
+    """Layers with one column of `least` to nine taps, on up to 40 rows of one column, which may be padded."""
+    kernel, height, stride = draw(st.integers(least, 9)), draw(st.integers(1, 40)), draw(st.integers(1, 2))
     dilation = draw(st.integers(1, 2)) if stride == 1 else 1
     extent, top, bottom = (kernel - 1) * dilation + 1, *(draw(st.integers(0, kernel)) for _ in "tb")
     rows = Axis(height, kernel, stride, dilation, top, max(bottom, extent - height - top))
