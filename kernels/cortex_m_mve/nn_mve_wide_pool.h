@@ -10,12 +10,20 @@ static inline int16x8_t nn_mve_wide_at(const int8_t *place, mve_pred16_t some) {
     return vldrhq_z_s16((const int16_t *)(const void *)place, some);
 }
 
+typedef struct {
+    int16x8_t low, high;
+} nn_mve_limits;
+
+static inline nn_mve_limits nn_mve_limits_of(const nn_pool_constants *constants) {
+    const nn_mve_limits limits = {vdupq_n_s16((int16_t)constants->clamp_min),
+                                  vdupq_n_s16((int16_t)constants->clamp_max)};
+    return limits;
+}
+
 /* Puts out eight channels' results. */
-static inline void nn_mve_put_pool(const nn_mve_pool *pool, int16_t *out, int16x8_t found,
+static inline void nn_mve_put_pool(const nn_mve_limits *limits, int16_t *out, int16x8_t found,
                                    mve_pred16_t some) {
-    const int16x8_t low = vdupq_n_s16((int16_t)pool->constants->clamp_min);
-    const int16x8_t high = vdupq_n_s16((int16_t)pool->constants->clamp_max);
-    vstrhq_p_s16(out, vminq_s16(vmaxq_s16(found, low), high), some);
+    vstrhq_p_s16(out, vminq_s16(vmaxq_s16(found, limits->low), limits->high), some);
 }
 
 #endif
