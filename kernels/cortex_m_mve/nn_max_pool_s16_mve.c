@@ -53,5 +53,5 @@ static void compute(nn_mve_pool *pool) {
 
 void nn_max_pool_s16_mve(const nn_pool_geometry *geometry, const void *constants, const nn_view *in,
                          const nn_view *out, const nn_window *window) {
-    nn_mve_for_pools(compute, geometry, constants, in, out, window);
+    nn_mve_for_wide_pools(compute, geometry, constants, in, out, window);
 }

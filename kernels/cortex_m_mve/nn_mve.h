@@ -201,7 +201,6 @@ typedef struct {
     nn_mve_grid grids[NN_MVE_GRIDS];
     int32_t parts, pixels, in_step, out_step, channels;
     int32_t count; /* elements of a window and a channel */
-    int is_column; /* the pixels are rows of the output, to be computed one after the other */
     const nn_pool_constants *constants;
     int8_t *out;
 } nn_mve_pool;
@@ -209,33 +208,11 @@ typedef struct {
 /* May change `pool`: all but what is the same for all runs is set anew for the next. */
 typedef void nn_mve_pool_run(nn_mve_pool *pool);
 
-typedef struct {
-    nn_pool_geometry geometry;
-    nn_view in, out;
-    nn_window window;
-} nn_mve_turned_pool;
-
-/* Rows and columns change places. */
-static NN_NOINLINE void nn_mve_turn_pool(nn_mve_turned_pool *t, const nn_pool_geometry *g,
-                                         const nn_view *in, const nn_view *out,
-                                         const nn_window *w) {
-    const nn_mve_turned_pool turned = {
-        {g->kernel_w, g->kernel_h, g->stride_w, g->stride_h, g->pad_left, g->pad_top},
-        {in->data, in->pixel_stride, in->row_stride, in->ring_cols, in->ring_rows, 0, in->width,
-         in->height, in->channels},
-        {out->data, out->pixel_stride, out->row_stride, out->ring_cols, out->ring_rows, 0,
-         out->width, out->height, out->channels},
-        {w->x0, w->x1, w->y0, w->y1}};
-    *t = turned;
-}
-
 /* Has all pixels of a window computed, run by run. */
-static NN_NOINLINE void nn_mve_walk_pools(nn_mve_pool_run *compute, int is_column,
-                                          const nn_pool_geometry *g, const void *constants,
-                                          const nn_view *in, const nn_view *out,
-                                          const nn_window *window) {
+static NN_NOINLINE void nn_mve_for_pools(nn_mve_pool_run *compute, const nn_pool_geometry *g,
+                                         const void *constants, const nn_view *in,
+                                         const nn_view *out, const nn_window *window) {
     nn_mve_pool pool;
-    pool.is_column = is_column;
     pool.in_step = g->stride_w * in->pixel_stride;
     pool.out_step = out->pixel_stride;
     pool.channels = out->channels;
@@ -259,19 +236,6 @@ static NN_NOINLINE void nn_mve_walk_pools(nn_mve_pool_run *compute, int is_colum
             pool.out = nn_out_pixel(out, y, x);
             compute(&pool);
         }
-    }
-}
-
-/* The same of any window: a column of pixels is walked as a row, which may be one run. */
-static inline void nn_mve_for_pools(nn_mve_pool_run *compute, const nn_pool_geometry *g,
-                                    const void *constants, const nn_view *in, const nn_view *out,
-                                    const nn_window *window) {
-    if (nn_one_column(window) && window->y1 - window->y0 > 1 && (in->x0 | out->x0) == 0) {
-        nn_mve_turned_pool t;
-        nn_mve_turn_pool(&t, g, in, out, window);
-        nn_mve_walk_pools(compute, 1, &t.geometry, constants, &t.in, &t.out, &t.window);
-    } else {
-        nn_mve_walk_pools(compute, 0, g, constants, in, out, window);
     }
 }
 

@@ -36,8 +36,7 @@ static inline void nn_mve_sum_long_16(int32x4_t sums[4], const int8_t *from, int
 /* Windows of three rows and columns, each one column further than the one before. */
 static inline int nn_mve_slides(const nn_mve_pool *pool) {
     const nn_mve_grid *const g = pool->grids;
-    return !pool->is_column && pool->parts == 1 && g->rows == 3 && g->columns == 3 &&
-           pool->in_step == g->step;
+    return pool->parts == 1 && g->rows == 3 && g->columns == 3 && pool->in_step == g->step;
 }
 
 #endif

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from boardcalls import recording
 from ckernels import packed, whole
-from placement import Margin, broadcast, part_view, run_over, run_whole
+from placement import Margin, broadcast, part_view, run_whole
 
 from buildtool.api import handle
 from buildtool.emit.blocks import channel_factors
@@ -22,10 +22,8 @@ from buildtool.graph.fixedpoint import (
     saturating_rounding_doubling_high_mul,
 )
 from buildtool.graph.tflite.writer import write_model
-from buildtool.graph.types import Activation, OpKind, Pad, PoolAttrs
-from buildtool.plan.schedule.overlap import distance
+from buildtool.graph.types import Activation, OpKind
 from buildtool.target.catalogue import select
-from buildtool.target.types import Contract
 from buildtool.zoo.drawn import NetBuilder
 
 FAMILY = "cortex_m_mve"
@@ -201,21 +199,6 @@ def test_an_operand_of_one_channel_in_a_tensor_as_wide_as_the_output_is_no_run(t
                     (0, height, 0, width),
                 )
                 np.testing.assert_array_equal(out, run_whole(pair)[0])
-    recorder.check(toolchain)
-
-
-@compilers
-def test_a_column_of_pools_is_computed_row_by_row_where_it_lies_over_its_input(toolchain):
-    """Windows of three rows and columns are computed 16 channels at a time, of all pixels of a row."""
-    rows, columns, channels = 20, 3, 40
-    with recording(FAMILY) as recorder:
-        for kind in (OpKind.AVERAGE_POOL_2D, OpKind.MAX_POOL_2D):
-            attrs = PoolAttrs((3, 3), (1, 1), Pad(), Activation.NONE)
-            shape, out = (1, rows, columns, channels), (1, rows - 2, 1, channels)
-            values = np.random.default_rng(channels)
-            case = kernelcases.unary(kind, attrs, shape, values, out=out, scales=(0.5, 0.5), points=(7, 7))
-            apart = distance(case.graph, case.op, case.op.inputs[0], Contract.ROW)
-            np.testing.assert_array_equal(run_over(case, 0, apart + 8), run_whole(case))
     recorder.check(toolchain)
 
 
