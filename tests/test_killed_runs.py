@@ -38,9 +38,13 @@ cli.main()
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs Linux: /proc, signals of parents")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGKILL])
-def test_what_was_begun_ends_with_it(tmp_path, number):
+@pytest.mark.parametrize("starts", ["setpriv", "fork"])
+def test_what_was_begun_ends_with_it(tmp_path, number, starts):
+    """Without setpriv, a fork sets the signal that ends the child."""
     env = {**os.environ, "TMPDIR": str(tmp_path)}
-    command = subprocess.Popen([sys.executable, "-c", RUN], env=env, start_new_session=True)
+    with_fork = "from buildtool_plugins.tools import sandbox\nsandbox._setpriv = lambda: ()\n"
+    run = RUN if starts == "setpriv" else with_fork + RUN
+    command = subprocess.Popen([sys.executable, "-c", run], env=env, start_new_session=True)
     try:
         eventually(lambda: any(path.read_text().strip() for path in tmp_path.glob("*/pid")))
         (file,) = tmp_path.glob("*/pid")

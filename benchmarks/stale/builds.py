@@ -33,7 +33,7 @@ MODEL = (
 )
 SCONSTRUCT = """
 import os
-tools = ["cc", "link", "ar", "as", "buildtool_network", "compile_commands"]
+tools = ["buildtool_network", "compile_commands"]
 env = Environment(tools=tools, ENV=dict(os.environ))
 env.UseBoard("mine.toml", verbose=False)
 network = env.NeuralNetwork("net.tflite", **{options})

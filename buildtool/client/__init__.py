@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from buildtool.base.compiler import identify
     from buildtool.base.digests import Digests, hashing_always, is_hashed_always
     from buildtool.base.errors import BuildtoolError, UsageError, did_you_mean
-    from buildtool.client import turns
+    from buildtool.client import build_lock
     from buildtool.client.child import Client
     from buildtool.client.compiling import Objects
     from buildtool.client.descriptions import fetch_description
@@ -31,6 +31,7 @@ __all__ = [
     "Objects",
     "UsageError",
     "answers",
+    "build_lock",
     "code_digest",
     "code_files",
     "code_folders",
@@ -44,7 +45,6 @@ __all__ = [
     "options",
     "options_of",
     "place",
-    "turns",
 ]
 
 _HOMES = {
@@ -60,7 +60,7 @@ _HOMES = {
     "client.placing": ("place",),
     "client.planned": ("emitted_lines",),
 }
-_MODULES = {"answers": "schema.builds", "options": "options", "turns": "client.turns"}
+_MODULES = {"answers": "schema.builds", "options": "options", "build_lock": "client.build_lock"}
 
 
 def __getattr__(name: str) -> Any:

@@ -241,7 +241,7 @@ def _plan_ahead(planning: Planning, session: Session) -> Iterator[None]:
     target = load_target(planning.target, session)
     network = load_network(planning.model, session)
     prepared = prepare(network, target, planning.options, session)
-    fronts = [search_front(prepared.of(graph)) for graph in prepared.graphs]
+    fronts = [search_front(prepared.with_graph(graph)) for graph in prepared.graphs]
     for front in fronts:
         for index in range(len(front.points)):
             front.plan(index)

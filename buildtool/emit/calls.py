@@ -176,7 +176,10 @@ def _several(call: Call) -> list[str]:
     if Argument.IN in call.kernel.call:
         return _one_to_one(call)
     batch, oh, ow, _ = call.output().nhwc
-    widened = isinstance(call.op.attrs, WidenedAttrs)
+    attrs, channel = call.op.attrs, dict[Argument, str]()
+    widened = isinstance(attrs, WidenedAttrs) and Argument.IN3 not in call.kernel.call
+    if isinstance(attrs, WidenedAttrs):
+        channel = {Argument.CHANNEL: str(attrs.before)}
     names = [f"in{n + 1}" for n in range(len(operands(call.kernel, call.graph, call.op)))]
     names = ["in1", "in2", "filling"] if widened else names
 
@@ -201,7 +204,7 @@ def _several(call: Call) -> list[str]:
         lines += _image(call, "out", call.op.outputs[0], at)
         if widened:
             return [*lines, *addition(call.graph, call.op, call.kernel, [*names, "out"], call.served())]
-        return [*lines, call.call_text({**view_arguments(names, "out"), **_WINDOW})]
+        return [*lines, call.call_text({**view_arguments(names, "out"), **_WINDOW, **channel})]
 
     return [_window(call.step), *_loop_over_batch(batch, body)]
 

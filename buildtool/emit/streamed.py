@@ -25,9 +25,10 @@ from buildtool.plan.schedule.axis import Axis, AxisTable
 from buildtool.plan.schedule.bands import first_row
 from buildtool.plan.schedule.bands import lines as lines_of
 from buildtool.plan.schedule.delivery import portions
+from buildtool.plan.schedule.inner import meets_input
 from buildtool.plan.schedule.pace import Pace
 from buildtool.plan.schedule.receptive import axes, columns, fed_in_parts
-from buildtool.plan.schedule.schedule import column_ranges, first_column, is_driven, links
+from buildtool.plan.schedule.schedule import column_ranges, first_column, hand_offs, is_driven, links
 from buildtool.plan.types import Group, Region, Scheme
 from buildtool.target.types import Argument, Role
 
@@ -98,9 +99,21 @@ def _ask_for_row(row: str, place: str) -> list[str]:
     return [f"const int code = deliver(context, {row}, {place});", *block("if (code != 0)", ["return code;"])]
 
 
+def _running(graph: Graph, region: Region) -> list[int]:
+    """Returns the operators of a region that have calls: all but those in front of an operator that reads
+    nothing but padding.
+    """
+    return [
+        position
+        for group in region.groups
+        for place, position in enumerate(group.ops)
+        if group.scheme is Scheme.BRANCHES or any(call[0] == place for call in hand_offs(group, graph))
+    ]
+
+
 def _geometries(network: Network, region: Region) -> list[str]:
     lines = []
-    for position in region.ops:
+    for position in _running(network.graph, region):
         op = network.graph.ops[position]
         kernel = network.kernels[position]
         if kernel and Argument.GEOMETRY in kernel.call and not fed_in_parts(network.graph, op):
@@ -113,8 +126,8 @@ def _views(network: Network, region: Region) -> list[str]:
     buffer.
     """
     graph = network.graph
-    lines = []
-    tensors = [t for p in region.ops for t in (*operands_of(network, p), *graph.ops[p].outputs)]
+    lines, running = [], _running(graph, region)
+    tensors = [t for p in running for t in (*operands_of(network, p), *graph.ops[p].outputs)]
     channel_parts = {t: parts(graph)[t] for t in tensors if t in parts(graph)}
     wholes = dict.fromkeys(channel_parts[t].whole if t in channel_parts else t for t in tensors)
     for t in wholes:
@@ -162,6 +175,21 @@ def _step_end(pace: Pace, row: str) -> str:
 def _high(variable: str, axis: Axis) -> str:
     """Returns C for one past the last input row that the first `variable` output rows need: axis.high."""
     return plus(times(variable, axis.stride), axis.kernel - axis.stride - axis.pad)
+
+
+def _least(size: int, axis: Axis, expression: str) -> str:
+    """Returns C for the value of an expression, but at most one past the last of `size` elements that windows
+    read. It is only the expression if windows read up to the last element.
+    """
+    return expression if axis.reach(size) == size else f"nn_least({axis.reach(size)}, {expression})"
+
+
+def _from(variable: str, axis: Axis) -> str:
+    """Returns C for the first input column that the output column `variable` or a later one reads; it may be
+    below 0.
+    """
+    first = _first(variable, axis)
+    return f"nn_most({axis.begin}, {first})" if axis.begin > max(0, -axis.pad) else first
 
 
 def _low(variable: str, axis: Axis) -> str:
@@ -255,24 +283,27 @@ def _group(network: Network, group: Group, start: str, end: str) -> list[str]:
         window = _whole_rows(network, group.ops[0], start, end)
         return block("", window_call(network, group.ops[0], window))
     last, kept = group.ops[-1], lines_of(graph, group)
-    rows_of = _band_rows if group.in_bands else _row_ranges
-    lines = rows_of(network, group, start, end)
     if not group.hand_off:
-        for position, (starts, ends) in zip(group.ops, column_ranges(group, graph), strict=True):
-            window = f"{{low_{position}, high_{position}, {starts[0]}, {ends[0]}}}"
-            if starts[0] < ends[0]:  # else the next operator reads only padding
-                lines += block("", window_call(network, position, window, ends[0] - starts[0] < width))
+        calls = [(group.ops[place], x0, x1) for place, x0, x1 in hand_offs(group, graph)]
+        group = replace(group, ops=tuple(position for position, _, _ in calls))
+        lines = _row_ranges(network, group, start, end)
+        for position, x0, x1 in calls:
+            window = f"{{low_{position}, high_{position}, {x0}, {x1}}}"
+            call = window_call(network, position, window, x1 - x0 < width)
+            lines += block(_if_rows(group, graph, position), call)
         return block("", lines)
+    lines = (_band_rows if group.in_bands else _row_ranges)(network, group, start, end)
     leaping = _leaping(group, graph)
     lines += ["/* Columns made by each operator. */", *_zeros([f"x_{p}" for p in group.ops])]
     body = [f"const int32_t end_{last} = nn_least({width}, x + {group.hand_off});"]  # after this call
     for before, most, needs in _readers(network, group, 1):
-        reach = _fold("nn_most", [_high(f"end_{p}", axis) for p, axis in needs])
+        ends = [_least(most, axis, _high(f"end_{p}", axis)) for p, axis in needs]
+        reach = _fold("nn_most", ends)
         body.append(f"const int32_t end_{before} = nn_least({most}, {reach});")
     begins = {p: f"from_{p}" if p in leaping else f"x_{p}" for p in group.ops}
     for before, _, needs in _readers(network, group, 1):
         if before in leaping:
-            needed = _fold("nn_least", [_first(begins[p], axis) for p, axis in needs])
+            needed = _fold("nn_least", [_from(begins[p], axis) for p, axis in needs])
             body.append(f"const int32_t from_{before} = nn_most(x_{before}, {needed});")
     for position in group.ops:
         columns_made = f"{begins[position]}, end_{position}"
@@ -281,6 +312,8 @@ def _group(network: Network, group: Group, start: str, end: str) -> list[str]:
             rows = kept.get(graph.ops[position].outputs[0], 0)
             keeps = _swap_call if group.scheme is Scheme.SWAPS else _band_call
             call = keeps(network, position, rows, columns_made, call)
+        elif has_rows := _if_rows(group, graph, position):
+            call = block(has_rows, call)
         call = [*call, f"x_{position} = end_{position};"]
         body += block(f"if ({begins[position]} < end_{position})", call)
     loop = f"for (int32_t x = {first_column(group, graph)}; x < {width}; x += {group.hand_off})"
@@ -291,14 +324,31 @@ def _row_ranges(network: Network, group: Group, start: str, end: str) -> list[st
     """Returns lines that declare the rows that each operator of a group computes for rows [start, end) of the
     last one.
     """
-    last = group.ops[-1]
+    last, all_meet = group.ops[-1], meets_input(network.graph, group.ops)
     lines = [f"const int32_t low_{last} = {start}, high_{last} = {end};"]
     for before, height, needs in _readers(network, group, 0):
+        if not all_meet:
+            ((reader, axis),) = needs
+            low, high = _first(f"low_{reader}", axis), _high(f"high_{reader}", axis)
+            low, high = (f"nn_least({axis.reach(height)}, nn_most({axis.begin}, {x}))" for x in (low, high))
+            lines += [
+                f"const int32_t low_{before} = {low};",
+                f"const int32_t high_{before} = low_{reader} < high_{reader} ? {high} : low_{before};",
+            ]
+            continue
         low = _fold("nn_least", [_low(f"low_{p}", axis) for p, axis in needs])
         high = _fold("nn_most", [_high(f"high_{p}", axis) for p, axis in needs])
         lines.append(f"const int32_t low_{before} = {low};")
         lines.append(f"const int32_t high_{before} = nn_least({height}, {high});")
     return lines
+
+
+def _if_rows(group: Group, graph: Graph, position: int) -> str:
+    """Returns C before the call of an operator in a group that makes rows of padding alone: it may then have
+    no rows to compute. It is empty if the operator always has some.
+    """
+    always = position == group.ops[-1] or group.in_bands or meets_input(graph, group.ops)
+    return "" if always else f"if (low_{position} < high_{position})"
 
 
 def _band_rows(network: Network, group: Group, start: str, end: str) -> list[str]:
@@ -314,9 +364,10 @@ def _band_rows(network: Network, group: Group, start: str, end: str) -> list[str
         steps = steps if group.rows_per_step == 1 else f"({steps}) / {group.rows_per_step}"
         lines.append(f"const int32_t turn = {steps};")
     for position, height, ((_, axis),) in _readers(network, group, 0):
+        most = axis.reach(height)
         lines += [
-            f"const int32_t made_{position} = nn_least({height}, {_high(before, axis)});",
-            f"const int32_t need_{position} = nn_least({height}, {_high(after, axis)});",
+            f"const int32_t made_{position} = nn_least({most}, {_high(before, axis)});",
+            f"const int32_t need_{position} = nn_least({most}, {_high(after, axis)});",
             f"const int32_t low_{position} = nn_most(0, made_{position});",
             f"const int32_t high_{position} = nn_most(0, need_{position});",
         ]

@@ -56,7 +56,9 @@ def window_call(network: Network, position: int, window: str, in_part: bool = Fa
         Argument.WINDOW: "&window",
         Argument.CHANNEL: "0",
     }
-    if isinstance(op.attrs, WidenedAttrs):
+    if isinstance(op.attrs, WidenedAttrs) and Argument.IN3 in kernel.call:
+        arguments[Argument.CHANNEL] = str(op.attrs.before)
+    elif isinstance(op.attrs, WidenedAttrs):
         names = [f"tensor_{t}" for t in (*op.as_seen.inputs, result)]
         return [*begin, *addition(graph, op.as_seen, kernel, names, arguments), "NN_MARK_END();", trace]
     return [*begin, invocation(kernel, arguments), "NN_MARK_END();", trace]

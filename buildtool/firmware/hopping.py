@@ -6,6 +6,7 @@ choice gives a planning problem of its own; the one with the best plan is taken.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -42,11 +43,14 @@ def best_problem(problems: Sequence[Prepared], options: PlanOptions) -> Prepared
     is taken. If no problem has a plan within the limits, it is the one that needs the least memory.
     """
     tried: list[tuple[Prepared, float, float]] = []  # with cost and memory
-    for problem in problems:
+    for_memory = options.objective == Objective.RAM
+    for problem in sorted(problems, key=_kept_bytes) if for_memory else problems:
         least = min((one.hop.needs.macs for one, _, _ in tried if one.hop), default=None)
         works = problem.hop.needs.macs if problem.hop else 0
-        if options.objective != Objective.RAM and least is not None and works > _MORE_WORK * least:
+        if not for_memory and least is not None and works > _MORE_WORK * least:
             break
+        if for_memory and tried and problem.kept_bytes >= min(memory for _, _, memory in tried):
+            break  # it and all later ones keep more than a whole plan needs
         if options.ram is not None and options.ram <= problem.kept_bytes:
             continue
         try:
@@ -55,8 +59,8 @@ def best_problem(problems: Sequence[Prepared], options: PlanOptions) -> Prepared
             continue
         tried.append((problem, plan.cost, plan.arena_bytes + problem.kept_bytes))
     if not tried:
-        return min(problems, key=_least_bytes)
-    if options.objective == Objective.RAM:
+        return _smallest(problems)
+    if for_memory:
         return min(tried, key=lambda one: (one[2], one[1]))[0]
     most = _NEARLY * min(cost for _, cost, _ in tried)
     return min((one for one in tried if one[1] <= most), key=lambda one: (one[2], one[1]))[0]
@@ -69,6 +73,19 @@ def _problem(hopping: Hopping, target: Target, options: PlanOptions, session: Se
     if options.ram is None:
         return problem
     return replace(problem, options=replace(problem.options, ram=max(1, options.ram - problem.kept_bytes)))
+
+
+def _kept_bytes(problem: Prepared) -> int:
+    return problem.kept_bytes
+
+
+def _smallest(problems: Sequence[Prepared]) -> Prepared:
+    """Returns the problem that needs the least memory without limits."""
+    best, least = problems[0], math.inf
+    for problem in sorted(problems, key=_kept_bytes):
+        if problem.kept_bytes < least and (needed := _least_bytes(problem)) < least:
+            best, least = problem, needed
+    return best
 
 
 def _least_bytes(problem: Prepared) -> float:

@@ -50,9 +50,9 @@ class Loading(TypedDict):
     - `again`: the number of operators of streamed regions whose constants are loaded more than once, which
       adds `again_bytes`.
     - `in_slices`: the number of operators whose constants are loaded in slices of output channels.
-    - `ahead`: the number of operators whose loading begins before their region.
+    - `early`: the number of operators whose loading begins before their region.
     - `fullest_without`: live bytes of the fullest step without the buffers of loads.
-    - `bind`: whether these buffers make the arena larger.
+    - `enlarge_arena`: whether these buffers make the arena larger.
     - `largest`: bytes of the largest one of these buffers.
     """
 
@@ -61,9 +61,9 @@ class Loading(TypedDict):
     again: int
     again_bytes: int
     in_slices: int
-    ahead: int
+    early: int
     fullest_without: int
-    bind: bool
+    enlarge_arena: bool
     largest: int
 
 
@@ -198,7 +198,8 @@ class CheckedKernel(TypedDict):
     """A kernel that was checked on a board.
 
     - `cases`: the number of networks that were run.
-    - `among`: the number of these networks in which the kernel ran among other operators, with little memory.
+    - `in_networks`: the number of these networks in which the kernel ran among other operators, with little
+      memory.
     - `values`: the number of different output values that were compared.
     - `reached`: whether the board picks the kernel for any network.
     - `failed`: None if all values were equal.
@@ -209,7 +210,7 @@ class CheckedKernel(TypedDict):
     operator: str
     symbol: str
     cases: int
-    among: int
+    in_networks: int
     values: int
     reached: bool
     failed: FailedCase | None

@@ -104,12 +104,12 @@ class ConfusionCell(TypedDict):
 class Accuracy(TypedDict):
     """Labels compared with the position of an output's largest value (the first of equal ones).
 
-    `of` says whose predictions `classes` and `confusion` count. It is "firmware" where all inputs went
+    `predictor` says whose predictions `classes` and `confusion` count. It is "firmware" where all inputs went
     through the firmware, else "reference".
     """
 
     output: str
-    of: str
+    predictor: str
     firmware: Top1 | None
     reference: Top1
     classes: list[ClassFigures]

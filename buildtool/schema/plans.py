@@ -358,46 +358,46 @@ class NoOtherPlan(TypedDict):
 
 
 class NarrowLayer(TypedDict):
-    """A layer that computes only `channels` of its `of` channels.
+    """A layer that computes only `channels` of its `total_channels`.
 
-    `macs` is the number of multiply-accumulates for these channels, and `macs_of` the number for all
+    `macs` is the number of multiply-accumulates for these channels, and `total_macs` the number for all
     channels.
     """
 
     name: str
     channels: int
-    of: int
+    total_channels: int
     macs: int
-    macs_of: int
+    total_macs: int
 
 
 class RemovedChannels(TypedDict):
     """Channels that are not computed: they have one value for every input, or no operator reads them.
 
-    `channels` of `of` channels of all operators' outputs are removed; reshapes are not counted. `macs` and
-    `weight_bytes` (before packing) are those of the network that runs, `macs_of` and `weight_bytes_of` those
-    with all channels.
+    `channels` of the `total_channels` of all operators' outputs are removed; reshapes are not counted. `macs`
+    and `weight_bytes` (before packing) are those of the network that runs, `total_macs` and
+    `total_weight_bytes` those with all channels.
     """
 
     channels: int
-    of: int
+    total_channels: int
     macs: int
-    macs_of: int
+    total_macs: int
     weight_bytes: int
-    weight_bytes_of: int
+    total_weight_bytes: int
     layers: list[NarrowLayer]
 
 
 class FourBitWeights(TypedDict):
-    """Weights that are stored in four bits: those of `operators` of the `of` operators with weights.
+    """Weights that are stored in four bits: those of `operators` of the `total_operators` with weights.
 
-    The constants of these operators take `bytes` bytes in the weight image, instead of `bytes_of`.
+    The constants of these operators take `bytes` bytes in the weight image, instead of `total_bytes`.
     """
 
     operators: int
-    of: int
+    total_operators: int
     bytes: int
-    bytes_of: int
+    total_bytes: int
 
 
 class FloatWork(TypedDict):

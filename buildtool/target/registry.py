@@ -165,7 +165,7 @@ def make_target(
             by_ratio |= cycles.by_ratio(name, variants)
             variants = waiting(cycles.kernels(name, variants), board)
         kernels += [
-            _answer_contract(kernel, name, used_libraries) for kernel in for_core(variants, board.core)
+            _with_scratch_function(kernel, name, used_libraries) for kernel in for_core(variants, board.core)
         ]
     routines = [routine for catalogue in catalogues for routine in catalogue.routines]
     _refuse_strange_sources((*kernels, *routines), by_name)
@@ -266,7 +266,7 @@ def _load_library(board: Board, name: str, path: str) -> Library:
     return library
 
 
-def _answer_contract(kernel: KernelVariant, family: str, libraries: Sequence[Library]) -> KernelVariant:
+def _with_scratch_function(kernel: KernelVariant, family: str, libraries: Sequence[Library]) -> KernelVariant:
     """Returns the kernel; if a library computes its scratch, with the library's function. Raises TargetError
     if no library has that function.
     """

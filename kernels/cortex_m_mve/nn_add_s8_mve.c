@@ -8,79 +8,36 @@
  *
  * In the other cases operands are brought to twice the larger of their scales, so the factor of one
  * is 1/2: it is exact, and a shift like the one to the left (`halved`). */
-#include "nn_mve.h"
-
-typedef struct {
-    nn_add_constants general;
-    int32_t linear; /* 1: what follows holds */
-    int32_t factor1, factor2, offset;
-} nn_add_mve_constants;
+#include "nn_mve_add.h"
 
 /* ---- one line ---------------------------------------------------------------------------------
  */
 
-typedef struct {
-    int32_t factor1, factor2, offset;
-    int32_t low, high;
-} line;
-
-/* Four sums. */
-static inline int32x4_t line_sum(int32x4_t a, int32x4_t b, int32x4_t factor1, const line *l,
-                                 int single) {
-    a = vqrdmlashq_n_s32(a, factor1, l->offset);
-    return single ? a : vqrdmlahq_n_s32(a, b, l->factor2);
-}
-
-/* Eight sums as int16, in units of 2^-6; elements are in the upper bytes of a and b. (Not by
- * VQSHRN: binutils 2.40 assembles it as VQRSHRN.) */
-static inline int16x8_t line_eight(int16x8_t a, int16x8_t b, int32x4_t factor1, const line *l,
-                                   int single) {
-    const int32x4_t even = line_sum(vshllbq_n_s16(a, 16), vshllbq_n_s16(b, 16), factor1, l, single);
-    const int32x4_t odd = line_sum(vshlltq_n_s16(a, 16), vshlltq_n_s16(b, 16), factor1, l, single);
-    return vshrntq_n_s32(vshrnbq_n_s32(vreinterpretq_s16_s32(even), even, 16), odd, 16);
-}
-
-static inline int8x16_t line_sixteen(int8x16_t a, int8x16_t b, int32x4_t factor1, const line *l,
-                                     int single, int clamped) {
-    const int16x8_t even = line_eight(vshllbq_n_s8(a, 8), vshllbq_n_s8(b, 8), factor1, l, single);
-    const int16x8_t odd = line_eight(vshlltq_n_s8(a, 8), vshlltq_n_s8(b, 8), factor1, l, single);
-    int8x16_t result = vqrshrnbq_n_s16(vreinterpretq_s8_s16(even), even, 6);
-    result = vqrshrntq_n_s16(result, odd, 6);
-    if (clamped) {
-        result = vmaxq_s8(result, vdupq_n_s8((int8_t)l->low));
-        result = vminq_s8(result, vdupq_n_s8((int8_t)l->high));
-    }
-    return result;
-}
-
 /* `single`: the second operand's pixels are one element, which is part of the offset then. */
 static inline __attribute__((always_inline)) void add_line(const void *plan, const nn_mve_strip *s,
                                                            int single, int clamped) {
-    line l = *(const line *)plan;
+    nn_mve_line l = *(const nn_mve_line *)plan;
     const int32x4_t factor1 = vdupq_n_s32(l.factor1);
-    const int8_t *a_pixel = s->a, *b_pixel = s->b;
-    int8_t *out_pixel = s->out;
-    for (int32_t i = s->pixels; i > 0; i--) {
-        const int8_t *a = a_pixel, *b = b_pixel;
-        int8_t *out = out_pixel;
+    for (nn_mve_strip at = *s; at.pixels > 0; nn_mve_next_pixel(&at)) {
+        const int8_t *a = at.a, *b = at.b;
+        int8_t *out = at.out;
         int32_t count = s->count;
         if (single) {
-            l.offset = ((const line *)plan)->offset + nn_high_multiply(*b * (1 << 24), l.factor2);
+            l.offset =
+                ((const nn_mve_line *)plan)->offset + nn_high_multiply(*b * (1 << 24), l.factor2);
         }
         for (; count >= 16; count -= 16, a += 16, out += 16) {
             const int8x16_t first = vldrbq_s8(a), second = single ? first : vldrbq_s8(b);
-            vstrbq_s8(out, line_sixteen(first, second, factor1, &l, single, clamped));
+            vstrbq_s8(out, nn_mve_line_sixteen(first, second, factor1, &l, single, clamped));
             b += single ? 0 : 16;
         }
         if (count > 0) { /* nothing outside is read or written */
             const mve_pred16_t some = vctp8q((uint32_t)count);
             const int8x16_t first = vldrbq_z_s8(a, some);
             const int8x16_t second = single ? first : vldrbq_z_s8(b, some);
-            vstrbq_p_s8(out, line_sixteen(first, second, factor1, &l, single, clamped), some);
+            vstrbq_p_s8(out, nn_mve_line_sixteen(first, second, factor1, &l, single, clamped),
+                        some);
         }
-        a_pixel += s->a_step;
-        b_pixel += s->b_step;
-        out_pixel += s->out_step;
     }
 }
 
@@ -99,8 +56,8 @@ static NN_NOINLINE void add_line_single(const void *plan, const nn_mve_strip *s)
 static void add_by_line(const nn_add_mve_constants *k, const nn_view *in1, const nn_view *in2,
                         const nn_view *out, const nn_window *window) {
     const int32_t channels = out->channels, low = k->general.clamp_min, high = k->general.clamp_max;
-    const line straight = {k->factor1, k->factor2, k->offset, low, high};
-    const line turned = {k->factor2, k->factor1, k->offset, low, high};
+    const nn_mve_line straight = {k->factor1, k->factor2, k->offset, low, high};
+    const nn_mve_line turned = {k->factor2, k->factor1, k->offset, low, high};
     if (in1->channels != channels) { /* the operands change places */
         nn_mve_for_strips(1, add_line_single, &turned, in2, in1, out, window);
     } else if (in2->channels != channels) {
@@ -151,47 +108,36 @@ static inline int32x4_t scale(int32x4_t values, int32_t multiplier, int32_t odd,
     return vrshlq_s32(vqdmlahq_n_s32(values, values, odd), shift);
 }
 
+/* What add_halved keeps in registers. */
+typedef struct {
+    addition c;
+    int32x4_t shift, result_shift;
+    int16x8_t low, high;
+} halved;
+
 /* Eight sums, clamped. The second operand's differences are to be shifted left by 20, of which 7
  * fit in int16; the halved one's by 19, of which 3 are a factor that has the sign as well. */
-static inline int16x8_t add_eight(int16x8_t a, int16x8_t b, const addition *c, int32x4_t shift,
-                                  int32x4_t result_shift, int16x8_t low, int16x8_t high) {
-    const rescaling *const second = &c->second, *const result = &c->result;
-    a = vmulq_n_s16(vsubq_n_s16(a, (int16_t)c->first.zero_point), (int16_t)(8 * c->first.sign));
+static inline int16x8_t add_eight(int16x8_t a, int16x8_t b, const void *plan) {
+    const halved *const h = (const halved *)plan;
+    const rescaling *const second = &h->c.second, *const result = &h->c.result;
+    a = vmulq_n_s16(vsubq_n_s16(a, (int16_t)h->c.first.zero_point), (int16_t)(8 * h->c.first.sign));
     b = vshlq_n_s16(vsubq_n_s16(b, (int16_t)second->zero_point), 7);
-    const int32x4_t b_even = scale(vshllbq_n_s16(b, 13), second->multiplier, second->odd, shift);
-    const int32x4_t b_odd = scale(vshlltq_n_s16(b, 13), second->multiplier, second->odd, shift);
+    const int32x4_t b_even = scale(vshllbq_n_s16(b, 13), second->multiplier, second->odd, h->shift);
+    const int32x4_t b_odd = scale(vshlltq_n_s16(b, 13), second->multiplier, second->odd, h->shift);
     const int32x4_t even = vmlaq_n_s32(vshllbq_n_s16(a, 16), b_even, second->sign);
     const int32x4_t odd = vmlaq_n_s32(vshlltq_n_s16(a, 16), b_odd, second->sign);
-    return nn_mve_narrow(scale(even, result->multiplier, result->odd, result_shift),
-                         scale(odd, result->multiplier, result->odd, result_shift), c->zero_point,
-                         low, high);
+    return nn_mve_narrow(scale(even, result->multiplier, result->odd, h->result_shift),
+                         scale(odd, result->multiplier, result->odd, h->result_shift),
+                         h->c.zero_point, h->low, h->high);
 }
 
 /* What networks are made of: elements in a row of both operands, the first one halved, and sums
  * that are shifted right. */
 static NN_NOINLINE void add_halved(const void *plan, const nn_mve_strip *s) {
-    const addition c = *(const addition *)plan;
-    const int16x8_t low = vdupq_n_s16((int16_t)c.low), high = vdupq_n_s16((int16_t)c.high);
-    const int32x4_t shift = vdupq_n_s32(c.second.shift), result_shift = vdupq_n_s32(c.result.shift);
-    const int8_t *a_pixel = s->a, *b_pixel = s->b;
-    int8_t *out_pixel = s->out;
-    for (int32_t i = s->pixels; i > 0; i--) {
-        const int8_t *a = a_pixel, *b = b_pixel;
-        int8_t *out = out_pixel;
-        int32_t count = s->count;
-        for (; count >= 8; count -= 8, a += 8, b += 8, out += 8) {
-            const int16x8_t first = vldrbq_s16(a), second = vldrbq_s16(b);
-            vstrbq_s16(out, add_eight(first, second, &c, shift, result_shift, low, high));
-        }
-        if (count > 0) { /* nothing outside is read or written */
-            const mve_pred16_t some = vctp16q((uint32_t)count);
-            const int16x8_t first = vldrbq_z_s16(a, some), second = vldrbq_z_s16(b, some);
-            vstrbq_p_s16(out, add_eight(first, second, &c, shift, result_shift, low, high), some);
-        }
-        a_pixel += s->a_step;
-        b_pixel += s->b_step;
-        out_pixel += s->out_step;
-    }
+    const addition *const c = (const addition *)plan;
+    const halved h = {*c, vdupq_n_s32(c->second.shift), vdupq_n_s32(c->result.shift),
+                      vdupq_n_s16((int16_t)c->low), vdupq_n_s16((int16_t)c->high)};
+    nn_mve_each_eight(s, 0, add_eight, &h);
 }
 
 /* Any addition; an operand's step is 0 if it is one element. */

@@ -221,7 +221,7 @@ static NN_NOINLINE void average_long(const nn_mve_pool *pool, int32_t count) {
 
 static void compute(nn_mve_pool *pool) {
     nn_mve_grid *const grids = pool->grids;
-    int32_t count = 0;
+    int32_t count = pool->count;
     if (pool->parts == 1 && grids->rows == 2 && grids->columns == 2) {
         average_squares(pool);
         return;
@@ -232,7 +232,6 @@ static void compute(nn_mve_pool *pool) {
     }
     for (int32_t i = 0; i < pool->parts; i++) {
         nn_mve_grid *const g = &grids[i];
-        count += g->rows * g->columns;
         if (g->row_step == g->columns * g->step) { /* one row follows the other */
             g->columns *= g->rows;
             g->rows = 1;

@@ -96,11 +96,10 @@ static NN_NOINLINE void put_four(const tap_run *list, int32_t runs, const nn_wid
     nn_mve_wide_put(out + c, vldrwq_s32(sums), channels + c, &block->common, 4);
 }
 
-static void compute_pixel(const nn_wide_conv *conv, const nn_wide_block *block, int32_t outputs,
-                          int16_t *out) {
+/* The outputs of a pixel, whose taps are `runs` runs: those of the list, or too many for it. */
+static inline void compute_pixel(const nn_wide_conv *conv, const nn_wide_block *block,
+                                 const tap_run *list, int32_t runs, int32_t outputs, int16_t *out) {
     const nn_wide_channel *channels = (const nn_wide_channel *)block->channels;
-    tap_run list[MAX_RUNS];
-    const int32_t runs = find_runs(list, conv);
     const int narrow = block->common.sum_bits == 32 && runs <= MAX_RUNS && outputs >= 4;
     int32_t c = 0;
     for (; narrow && c + 4 <= outputs; c += 4) {
@@ -116,17 +115,40 @@ static void compute_pixel(const nn_wide_conv *conv, const nn_wide_block *block, 
     }
 }
 
+/* How many pixels behind this one have the same runs, each a stride further. */
+static inline int32_t followers(const nn_wide_conv *conv, int32_t stride, int32_t runs) {
+    const nn_wide_patch *p = &conv->taps;
+    const int32_t taps = p->kernel_w, room = nn_run(p->in, p->x, p->in->width - p->x);
+    const int all = p->columns.end - p->columns.first == taps && room >= taps && runs <= MAX_RUNS;
+    return all && (conv->joined || taps == 1) ? (room - taps) / stride : 0;
+}
+
+/* The outputs of a row. */
+static void compute_row(nn_wide_conv *conv, const nn_wide_block *block, const nn_conv_geometry *g,
+                        const nn_view *out, int32_t y, const nn_window *window) {
+    const int32_t step = g->stride_w * conv->taps.in->pixel_stride / (int32_t)sizeof(int16_t);
+    tap_run list[MAX_RUNS];
+    for (int32_t x = window->x0, left; x < window->x1; x += left) {
+        int8_t *result = nn_out_pixel(out, y, x);
+        nn_wide_at_column(&conv->taps, g, x);
+        const int32_t runs = find_runs(list, conv);
+        left = nn_run(out, x, nn_min(followers(conv, g->stride_w, runs) + 1, window->x1 - x));
+        for (int32_t i = left; i > 0; i--, result += out->pixel_stride) {
+            compute_pixel(conv, block, list, runs, out->channels, (int16_t *)(void *)result);
+            for (int32_t run = 0; run < nn_min(runs, MAX_RUNS); run++) {
+                list[run].values += step;
+            }
+        }
+    }
+}
+
 void nn_conv2d_s16_mve(const nn_conv_geometry *geometry, const void *constants, const nn_view *in,
                        const nn_view *out, const nn_window *window, void *scratch) {
-    const nn_conv_geometry *g = geometry;
     const nn_wide_block block = nn_wide_open(constants, out->channels, sizeof(nn_wide_channel));
-    nn_wide_conv conv = nn_wide_conv_of(g, in, 1);
+    nn_wide_conv conv = nn_wide_conv_of(geometry, in, 1);
     (void)scratch;
     for (int32_t y = window->y0; y < window->y1; y++) {
-        nn_wide_at_row(&conv.taps, g, y);
-        for (int32_t x = window->x0; x < window->x1; x++) {
-            nn_wide_at_column(&conv.taps, g, x);
-            compute_pixel(&conv, &block, out->channels, nn_wide_out(out, y, x));
-        }
+        nn_wide_at_row(&conv.taps, geometry, y);
+        compute_row(&conv, &block, geometry, out, y, window);
     }
 }

@@ -70,7 +70,7 @@ static NN_NOINLINE void compute_gathered(const nn_conv_geometry *g, const void *
             count = columns_from(out, x, window->x1);
             p.out = nn_out_pixel(out, y, x);
             nn_mve_gathered_run(&p, &patches, out->pixel_stride, x * g->stride_w - g->pad_left,
-                                count, scratch, 0);
+                                count, scratch);
         }
     }
 }

@@ -55,6 +55,9 @@ void nn_fully_connected_s8_mve(const void *constants, const nn_view *in, const n
                                const nn_window *window, void *scratch);
 void nn_add_s8_mve(const void *constants, const nn_view *in1, const nn_view *in2,
                    const nn_view *out, const nn_window *window);
+void nn_add_widened_s8_mve(const void *constants, const nn_view *in1, const nn_view *in2,
+                           const nn_view *filling, const nn_view *out, const nn_window *window,
+                           int32_t before);
 void nn_mul_s8_mve(const void *constants, const nn_view *in1, const nn_view *in2,
                    const nn_view *out, const nn_window *window);
 void nn_maximum_s8_mve(const nn_view *in1, const nn_view *in2, const nn_view *out,

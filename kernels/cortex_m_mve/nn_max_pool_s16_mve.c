@@ -34,23 +34,24 @@ static inline int16x8x2_t greatest_of_16(const nn_mve_pool *pool, int32_t offset
 }
 
 static void compute(nn_mve_pool *pool) {
+    const nn_mve_limits limits = nn_mve_limits_of(pool->constants);
     for (int32_t i = 0; i < pool->pixels; i++) {
         int16_t *const out = (int16_t *)(void *)(pool->out + i * pool->out_step);
         int32_t c = 0;
         for (; c + 16 <= pool->channels; c += 16) {
             const int16x8x2_t found = greatest_of_16(pool, i * pool->in_step + 2 * c);
-            nn_mve_put_pool(pool, out + c, found.val[0], 0xFFFF);
-            nn_mve_put_pool(pool, out + c + 8, found.val[1], 0xFFFF);
+            nn_mve_put_pool(&limits, out + c, found.val[0], 0xFFFF);
+            nn_mve_put_pool(&limits, out + c + 8, found.val[1], 0xFFFF);
         }
         for (; c < pool->channels; c += 8) {
             const mve_pred16_t some = vctp16q((uint32_t)(pool->channels - c));
             const int32_t offset = i * pool->in_step + 2 * c;
-            nn_mve_put_pool(pool, out + c, greatest(pool, offset, some), some);
+            nn_mve_put_pool(&limits, out + c, greatest(pool, offset, some), some);
         }
     }
 }
 
 void nn_max_pool_s16_mve(const nn_pool_geometry *geometry, const void *constants, const nn_view *in,
                          const nn_view *out, const nn_window *window) {
-    nn_mve_for_pools(compute, geometry, constants, in, out, window);
+    nn_mve_for_wide_pools(compute, geometry, constants, in, out, window);
 }

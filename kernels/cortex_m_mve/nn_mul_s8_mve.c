@@ -4,6 +4,11 @@
  * odd ones are what nn_mve_narrow puts in order again. */
 #include "nn_mve.h"
 
+typedef struct {
+    nn_mul_constants c;
+    int16x8_t low, high;
+} multiplication;
+
 /* Four products, scaled, without the output's zero point. `general`: shifted left as well. */
 static inline int32x4_t scale(int32x4_t product, const nn_mul_constants *c, int general) {
     const int32_t shift = c->output_shift;
@@ -14,45 +19,29 @@ static inline int32x4_t scale(int32x4_t product, const nn_mul_constants *c, int 
     return vrshlq_n_s32(vqdmlahq_n_s32(product, product, shift < 0), nn_min(shift, 0));
 }
 
-/* Eight outputs of eight differences each. */
-static inline int16x8_t multiply(int16x8_t a, int16x8_t b, const nn_mul_constants *c, int16x8_t low,
-                                 int16x8_t high, int general) {
-    const int32x4_t even = scale(vmullbq_int_s16(a, b), c, general);
-    const int32x4_t odd = scale(vmulltq_int_s16(a, b), c, general);
-    return nn_mve_narrow(even, odd, c->output_zero_point, low, high);
+static inline int16x8_t multiply(int16x8_t a, int16x8_t b, const void *plan, int general) {
+    const multiplication *const m = (const multiplication *)plan;
+    a = vsubq_n_s16(a, (int16_t)m->c.input1_zero_point);
+    b = vsubq_n_s16(b, (int16_t)m->c.input2_zero_point);
+    const int32x4_t even = scale(vmullbq_int_s16(a, b), &m->c, general);
+    const int32x4_t odd = scale(vmulltq_int_s16(a, b), &m->c, general);
+    return nn_mve_narrow(even, odd, m->c.output_zero_point, m->low, m->high);
+}
+
+static inline int16x8_t multiply_plain(int16x8_t a, int16x8_t b, const void *plan) {
+    return multiply(a, b, plan, 0);
+}
+
+static inline int16x8_t multiply_any(int16x8_t a, int16x8_t b, const void *plan) {
+    return multiply(a, b, plan, 1);
 }
 
 /* `single`: the second operand's pixels are one element. */
 static inline void multiply_as(const void *plan, const nn_mve_strip *s, int single, int general) {
-    const nn_mul_constants c = *(const nn_mul_constants *)plan;
-    const int16_t a_zero = (int16_t)c.input1_zero_point, b_zero = (int16_t)c.input2_zero_point;
-    const int16x8_t low = vdupq_n_s16((int16_t)c.clamp_min);
-    const int16x8_t high = vdupq_n_s16((int16_t)c.clamp_max);
-    const int8_t *a_pixel = s->a, *b_pixel = s->b;
-    int8_t *out_pixel = s->out;
-    for (int32_t i = s->pixels; i > 0; i--) {
-        const int8_t *a = a_pixel, *b = b_pixel;
-        int8_t *out = out_pixel;
-        int32_t count = s->count;
-        int16x8_t second = vdupq_n_s16((int16_t)(*b - b_zero));
-        for (; count >= 8; count -= 8, a += 8, out += 8) {
-            const int16x8_t first = vsubq_n_s16(vldrbq_s16(a), a_zero);
-            if (!single) {
-                second = vsubq_n_s16(vldrbq_s16(b), b_zero);
-                b += 8;
-            }
-            vstrbq_s16(out, multiply(first, second, &c, low, high, general));
-        }
-        if (count > 0) { /* nothing outside is read or written */
-            const mve_pred16_t some = vctp16q((uint32_t)count);
-            const int16x8_t first = vsubq_n_s16(vldrbq_z_s16(a, some), a_zero);
-            second = single ? second : vsubq_n_s16(vldrbq_z_s16(b, some), b_zero);
-            vstrbq_p_s16(out, multiply(first, second, &c, low, high, general), some);
-        }
-        a_pixel += s->a_step;
-        b_pixel += s->b_step;
-        out_pixel += s->out_step;
-    }
+    const nn_mul_constants *const c = (const nn_mul_constants *)plan;
+    const multiplication m = {*c, vdupq_n_s16((int16_t)c->clamp_min),
+                              vdupq_n_s16((int16_t)c->clamp_max)};
+    nn_mve_each_eight(s, single, general ? multiply_any : multiply_plain, &m);
 }
 
 /* What networks are made of, and the rest; nn_mve_compute_strip. */

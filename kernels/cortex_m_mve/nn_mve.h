@@ -55,17 +55,66 @@ typedef struct {
 
 typedef void nn_mve_compute_strip(const void *plan, const nn_mve_strip *strip);
 
-/* Where a window's elements begin in the view if they lie one after the other with nothing between
- * them, `dense` bytes a pixel; else NULL. */
-static inline const int8_t *nn_mve_block(const nn_view *view, int32_t channels, int32_t dense,
-                                         const nn_window *window) {
+/* Moves on to the strip's next pixel. */
+static inline void nn_mve_next_pixel(nn_mve_strip *s) {
+    s->pixels--;
+    s->a += s->a_step;
+    s->b += s->b_step;
+    s->out += s->out_step;
+}
+
+typedef int16x8_t nn_mve_of_eight(int16x8_t a, int16x8_t b, const void *plan);
+
+/* Puts out what `of` makes of the strip's elements, eight at a time; nothing outside is read or
+ * written. `single`: the second operand's pixels are one element. */
+static inline __attribute__((always_inline)) void
+nn_mve_each_eight(const nn_mve_strip *strip, int single, nn_mve_of_eight *of, const void *plan) {
+    for (nn_mve_strip s = *strip; s.pixels > 0; nn_mve_next_pixel(&s)) {
+        const int8_t *a = s.a, *b = s.b;
+        int8_t *out = s.out;
+        int32_t count = strip->count;
+        const int16x8_t only = vdupq_n_s16(*b);
+        for (; count >= 8; count -= 8, a += 8, out += 8) {
+            vstrbq_s16(out, of(vldrbq_s16(a), single ? only : vldrbq_s16(b), plan));
+            b += single ? 0 : 8;
+        }
+        if (count > 0) {
+            const mve_pred16_t some = vctp16q((uint32_t)count);
+            const int16x8_t second = single ? only : vldrbq_z_s16(b, some);
+            vstrbq_p_s16(out, of(vldrbq_z_s16(a, some), second, plan), some);
+        }
+    }
+}
+
+/* Bytes from the view's data to a window's elements if they lie one after the other with nothing
+ * between them, `dense` bytes a pixel; else -1. */
+static NN_NOINLINE int32_t nn_mve_block(const nn_view *view, int32_t channels, int32_t dense,
+                                        const nn_window *window) {
     const int32_t ring = view->ring_rows, rows = window->y1 - window->y0;
-    const int32_t row = window->y0 < ring ? window->y0 : window->y0 % ring;
     const int32_t columns = window->x1 - window->x0;
-    const int whole = view->channels == channels && view->pixel_stride == dense &&
-                      view->x0 == window->x0 && view->ring_cols == columns && row + rows <= ring &&
-                      (rows == 1 || view->row_stride == columns * dense);
-    return whole ? view->data + row * view->row_stride : NULL;
+    int32_t row = window->y0;
+    if (view->channels != channels || view->pixel_stride != dense || view->x0 != window->x0 ||
+        view->ring_cols != columns || (rows > 1 && view->row_stride != columns * dense)) {
+        return -1;
+    }
+    if (window->y1 > ring) {
+        row %= ring;
+        if (row + rows > ring) {
+            return -1;
+        }
+    }
+    return row * view->row_stride;
+}
+
+/* Whether the views differ in their data alone. */
+static inline int nn_mve_are_alike(const nn_view *a, const nn_view *b, const nn_view *c) {
+    int32x4_t apart = vdupq_n_s32(0);
+    for (int32_t i = 0; i < 8; i += 4) {
+        const int32x4_t first = vldrwq_s32(&a->row_stride + i);
+        apart = vorrq_s32(apart, veorq_s32(first, vldrwq_s32(&b->row_stride + i)));
+        apart = vorrq_s32(apart, veorq_s32(first, vldrwq_s32(&c->row_stride + i)));
+    }
+    return vcmpneq_n_s32(apart, 0) == 0;
 }
 
 /* Calls `compute` for strips that cover the window; elements have `bytes` bytes. Where nothing lies
@@ -74,16 +123,21 @@ static NN_NOINLINE void nn_mve_for_strips(int32_t bytes, nn_mve_compute_strip *c
                                           const void *plan, const nn_view *in1, const nn_view *in2,
                                           const nn_view *out, const nn_window *window) {
     const int32_t channels = out->channels, dense = bytes * channels;
-    const int8_t *const to = nn_mve_block(out, channels, dense, window);
+    const int32_t to = nn_mve_block(out, channels, dense, window);
     nn_mve_strip s;
-    s.pixels = 1;
-    s.a = nn_mve_block(in1, channels, dense, window);
-    s.b = nn_mve_block(in2, channels, dense, window);
-    if (to != NULL && s.a != NULL && s.b != NULL) {
-        s.out = nn_out_data(out) + (to - out->data);
-        s.count = (window->y1 - window->y0) * (window->x1 - window->x0) * channels;
-        compute(plan, &s);
-        return;
+    if (to >= 0) {
+        const int alike = nn_mve_are_alike(in1, in2, out);
+        const int32_t from1 = alike ? to : nn_mve_block(in1, channels, dense, window);
+        const int32_t from2 = alike ? to : nn_mve_block(in2, channels, dense, window);
+        if (from1 >= 0 && from2 >= 0) {
+            s.pixels = 1;
+            s.a = in1->data + from1;
+            s.b = in2->data + from2;
+            s.out = nn_out_data(out) + to;
+            s.count = (window->y1 - window->y0) * (window->x1 - window->x0) * channels;
+            compute(plan, &s);
+            return;
+        }
     }
     s.a_step = in1->ring_cols > 1 ? in1->pixel_stride : 0; /* else one column serves all */
     s.b_step = in2->ring_cols > 1 ? in2->pixel_stride : 0;
@@ -146,6 +200,7 @@ static inline __attribute__((always_inline)) int32_t nn_mve_grids(const nn_area 
 typedef struct {
     nn_mve_grid grids[NN_MVE_GRIDS];
     int32_t parts, pixels, in_step, out_step, channels;
+    int32_t count; /* elements of a window and a channel */
     const nn_pool_constants *constants;
     int8_t *out;
 } nn_mve_pool;
@@ -153,10 +208,10 @@ typedef struct {
 /* May change `pool`: all but what is the same for all runs is set anew for the next. */
 typedef void nn_mve_pool_run(nn_mve_pool *pool);
 
-/* Has all pixels of a window computed. */
-static inline __attribute__((always_inline)) void
-nn_mve_for_pools(nn_mve_pool_run *compute, const nn_pool_geometry *g, const void *constants,
-                 const nn_view *in, const nn_view *out, const nn_window *window) {
+/* Has all pixels of a window computed, run by run. */
+static NN_NOINLINE void nn_mve_for_pools(nn_mve_pool_run *compute, const nn_pool_geometry *g,
+                                         const void *constants, const nn_view *in,
+                                         const nn_view *out, const nn_window *window) {
     nn_mve_pool pool;
     pool.in_step = g->stride_w * in->pixel_stride;
     pool.out_step = out->pixel_stride;
@@ -171,6 +226,7 @@ nn_mve_for_pools(nn_mve_pool_run *compute, const nn_pool_geometry *g, const void
             const nn_area area = {in, top + rows.first, left + columns.first, rows.end - rows.first,
                                   columns.end - columns.first};
             pool.parts = nn_mve_grids(&area, pool.grids);
+            pool.count = area.rows * area.columns;
             pool.pixels = 1;
             if (pool.parts == 1 && area.columns == g->kernel_w) {
                 const int32_t here = nn_run(in, left, in->width - left);

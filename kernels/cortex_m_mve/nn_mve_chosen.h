@@ -13,10 +13,10 @@ static inline int8x16_t nn_mve_chosen(int8x16_t a, int8x16_t b);
 
 static NN_NOINLINE void nn_mve_choose_each(const void *plan, const nn_mve_strip *s) {
     (void)plan;
-    for (int32_t i = 0; i < s->pixels; i++) {
-        const int8_t *a = s->a + i * s->a_step, *b = s->b + i * s->b_step;
-        int8_t *out = s->out + i * s->out_step;
-        const int32_t count = s->count;
+    for (nn_mve_strip at = *s; at.pixels > 0; nn_mve_next_pixel(&at)) {
+        const int8_t *a = at.a, *b = at.b;
+        int8_t *out = at.out;
+        const int32_t count = at.count;
         __asm volatile("wlstp.8 lr, %[count], 2f\n"
                        "1:\n"
                        "vldrb.u8 q0, [%[a]], #16\n"

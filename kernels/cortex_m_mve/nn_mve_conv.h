@@ -60,10 +60,10 @@ static inline void nn_mve_run_single(nn_mve_pairs *p) {
 }
 
 /* `count` neighbouring pixels from p->out on, whose inputs are gathered from column `left` on, into
- * scratch; `in_place`: their inputs are one pixel each, which is read where it is. */
+ * scratch, or read where they are. */
 static inline __attribute__((always_inline)) void
 nn_mve_gathered_run(nn_mve_pairs *p, const nn_mve_patches *patches, int32_t apart, int32_t left,
-                    int32_t count, int8_t *scratch, int in_place) {
+                    int32_t count, int8_t *scratch) {
     int8_t *const first = scratch, *const second = scratch + ((p->inputs + 15) & ~15);
     p->x0 = first;
     p->x1 = second;
@@ -75,7 +75,7 @@ nn_mve_gathered_run(nn_mve_pairs *p, const nn_mve_patches *patches, int32_t apar
             nn_mve_gather(patches, left, first);
             nn_mve_gather(patches, left + patches->geometry->stride_w, second);
             nn_mve_run(p, apart, 1);
-        } else if (in_place) {
+        } else if (patches->in_place && patches->inside) {
             p->x0 = patches->row[0] + offset;
             p->x1 = p->x0 + patches->next;
             p->x_step = 2 * patches->next;

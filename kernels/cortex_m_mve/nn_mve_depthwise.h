@@ -43,9 +43,8 @@
 #define COLUMN_PLACE 0
 #define COLUMN_NUMBERS 16
 #define COLUMN_LOW 32
-#define COLUMN_HIGH 48
-#define COLUMN_RECORD 64
-#define COLUMN_ZERO_POINT 72
+#define COLUMN_RECORD 40
+#define COLUMN_ZERO_POINT 48
 
 #ifndef __ASSEMBLER__
 #include "nn_mve.h"
@@ -67,13 +66,18 @@ NN_MVE_AT(nn_mve_rows, apart, ROWS_APART);
 
 #define NN_MVE_FEW_GROUPS 2 /* of rows, which lie on the stack; more are in scratch */
 
-/* What the tiles of one call share. */
+typedef struct nn_mve_depthwise nn_mve_depthwise;
+
+/* The words that a tile of outputs of row y reads: of `count` columns from the first on. */
 typedef struct {
+    int32_t y, first, count;
+} nn_mve_words;
+
+/* What the tiles of one call share. */
+struct nn_mve_depthwise {
     const nn_conv_geometry *geometry;
     const nn_mve_head *head;
-    const int8_t *records; /* the first channel's constants */
     const nn_view *in, *out;
-    int32_t dilation;        /* columns from tap to tap, and from output to output of a tile */
     int32_t across;          /* bytes from output to output of a tile */
     int32_t pitch;           /* bytes from an input column's words to the next one's */
     int32_t step;            /* of a vector's four words: from one to the next */
@@ -85,7 +89,15 @@ typedef struct {
     int32_t apart;           /* bytes from an output's words to the next one's */
     int8_t *zeros;           /* scratch: 16 zero points; behind them the rows, if they are many */
     int8_t *words;           /* scratch: the spread inputs */
-} nn_mve_depthwise;
+    /* NULL, or who spreads `channels` channels from c on, where columns are no columns of the
+     * input. */
+    void (*spread)(const nn_mve_depthwise *d, const nn_mve_words *w, int32_t c, int32_t channels);
+};
+
+/* The constants of output channel c. */
+static inline const int8_t *nn_mve_record(const nn_mve_depthwise *d, int32_t c) {
+    return (const int8_t *)(d->head + 1) + 16 + c * d->record;
+}
 
 /* Spreads `count` columns of `channels` channels, 16 at most, which begin `offset` bytes into the
  * rows. Of three rows or four; the words of the next column follow, or those of other rows lie
@@ -137,7 +149,7 @@ nn_mve_tile_run nn_mve_depthwise_any_1, nn_mve_depthwise_any_2, nn_mve_depthwise
 typedef struct {
     uint32x4_t place;     /* PLACE_AHEAD behind the first channel's words */
     uint32x4_t numbers;   /* of four channels' numbers, less what the first load adds */
-    int16x8_t low, high;  /* clamps */
+    int32_t low, high;    /* clamps */
     const int8_t *record; /* the first channel's constants */
     int32_t fours;        /* of channels */
     int32_t zero_point;
@@ -146,7 +158,6 @@ typedef struct {
 
 NN_MVE_AT(nn_mve_column, numbers, COLUMN_NUMBERS);
 NN_MVE_AT(nn_mve_column, low, COLUMN_LOW);
-NN_MVE_AT(nn_mve_column, high, COLUMN_HIGH);
 NN_MVE_AT(nn_mve_column, record, COLUMN_RECORD);
 NN_MVE_AT(nn_mve_column, zero_point, COLUMN_ZERO_POINT);
 
@@ -197,11 +208,9 @@ static inline nn_mve_depthwise nn_mve_depthwise_open(const nn_conv_geometry *geo
     nn_mve_depthwise d;
     d.geometry = geometry;
     d.head = (const nn_mve_head *)constants;
-    d.records = (const int8_t *)(d.head + 1) + 16;
     d.in = in;
     d.out = out;
-    d.dilation = geometry->dilation_w;
-    d.across = out->pixel_stride * d.dilation;
+    d.across = out->pixel_stride * geometry->dilation_w;
     d.groups = nn_mve_row_groups(geometry);
     d.vectors = nn_mve_tap_vectors(geometry);
     d.columns = geometry->kernel_w;
@@ -213,6 +222,7 @@ static inline nn_mve_depthwise nn_mve_depthwise_open(const nn_conv_geometry *geo
     d.apart = geometry->stride_w * d.pitch;
     d.zeros = (int8_t *)scratch;
     d.words = d.zeros + 16 + nn_mve_rows_bytes(geometry);
+    d.spread = NULL;
     return d;
 }
 

@@ -30,8 +30,9 @@
     push_vectors
     vldrw.u32   q0, [r0]
     vldrw.u32   q3, [r0, #COLUMN_NUMBERS]
-    vldrw.u32   q6, [r0, #COLUMN_LOW]
-    vldrw.u32   q7, [r0, #COLUMN_HIGH]
+    ldrd        r2, r4, [r0, #COLUMN_LOW]       // and high
+    vdup.16     q6, r2
+    vdup.16     q7, r4
     ldrd        r1, lr, [r0, #COLUMN_RECORD]    // and fours
     ldrd        r5, r7, [r0, #COLUMN_ZERO_POINT] // and out
     mov         r8, #16

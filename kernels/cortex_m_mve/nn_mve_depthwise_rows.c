@@ -18,8 +18,13 @@ typedef struct {
 typedef struct {
     nn_mve_rows few[NN_MVE_FEW_GROUPS];
     nn_mve_rows *rows; /* in `few`, or in scratch */
-    source sources[MAX_SOURCES];
-    int32_t number; /* of sources */
+    union {
+        struct {
+            source sources[MAX_SOURCES];
+            int32_t number; /* of sources */
+        } columns;
+        nn_mve_words words; /* where d->spread says who spreads them */
+    } of;
 } tile_inputs;
 
 /* ---- inputs -----------------------------------------------------------------------------------
@@ -39,7 +44,7 @@ static inline void find_rows(const nn_mve_depthwise *d, int32_t top, tile_inputs
         nn_mve_rows *const rows = inputs->rows + (ky >> 2);
         const int inside = ky >= valid.first && ky < valid.end;
         rows->row[ky & 3] = (uint32_t)(uintptr_t)(inside ? row : d->zeros);
-        rows->step[ky & 3] = inside ? in->pixel_stride * d->dilation : 0;
+        rows->step[ky & 3] = inside ? in->pixel_stride * d->geometry->dilation_w : 0;
         if (inside) {
             row += step;
             row -= row >= end ? end - in->data : 0;
@@ -52,10 +57,10 @@ static inline void find_rows(const nn_mve_depthwise *d, int32_t top, tile_inputs
 static inline void find_sources(const nn_mve_depthwise *d, int32_t x, int32_t count,
                                 tile_inputs *inputs) {
     const nn_view *in = d->in;
-    const int32_t pitch = d->pitch, apart = d->dilation;
+    const int32_t pitch = d->pitch, apart = d->geometry->dilation_w;
     const nn_taps inside = nn_valid_taps(x, in->width, count, apart);
     const int32_t zero_point = d->head->common.input_zero_point;
-    source *s = inputs->sources;
+    source *s = inputs->of.columns.sources;
     if (inside.first > 0) {
         nn_mve_fill(d->words, zero_point, inside.first * pitch);
     }
@@ -69,7 +74,7 @@ static inline void find_sources(const nn_mve_depthwise *d, int32_t x, int32_t co
     if (inside.end < count) {
         nn_mve_fill(d->words + inside.end * pitch, zero_point, (count - inside.end) * pitch);
     }
-    inputs->number = (int32_t)(s - inputs->sources);
+    inputs->of.columns.number = (int32_t)(s - inputs->of.columns.sources);
 }
 
 static inline nn_mve_spread *spread_for(const nn_mve_depthwise *d, int32_t group,
@@ -86,9 +91,14 @@ static inline nn_mve_spread *spread_for(const nn_mve_depthwise *d, int32_t group
 /* Spreads `channels` channels from c on. */
 static inline void spread(const nn_mve_depthwise *d, const tile_inputs *inputs, int32_t c,
                           int32_t channels) {
+    if (d->spread != NULL) {
+        d->spread(d, &inputs->of.words, c, channels);
+        return;
+    }
     for (int32_t group = 0; group < d->groups; group++) {
         nn_mve_spread *const one = spread_for(d, group, channels);
-        for (const source *s = inputs->sources; s < inputs->sources + inputs->number; s++) {
+        for (const source *s = inputs->of.columns.sources;
+             s < inputs->of.columns.sources + inputs->of.columns.number; s++) {
             one(s->to + group * WORD_PITCH, inputs->rows + group, s->offset + c, s->count,
                 channels);
         }
@@ -108,7 +118,7 @@ static inline void set_tile(nn_mve_tile *t, const nn_mve_depthwise *d, int8_t *o
     t->low = vdupq_n_s16((int16_t)common->clamp_min);
     t->high = vdupq_n_s16((int16_t)common->clamp_max);
     t->fours = vmulq_n_u16(vldrhq_u16(fours), (uint16_t)across);
-    t->record = d->records;
+    t->record = nn_mve_record(d, 0);
     t->zero_point = (common->output_zero_point & 0xFFFF) | d->geometry->groups << 16;
     t->out = out;
     t->stored = vcmpltq_n_s16(vreinterpretq_s16_u16(last), (int16_t)(count - 8 * (quarter >> 1)));
@@ -156,35 +166,44 @@ static NN_NOINLINE void compute_many(const nn_mve_depthwise *d, const tile_input
     }
 }
 
-/* Output columns one by one. */
-static NN_NOINLINE void compute_few(const nn_mve_depthwise *d, const tile_inputs *inputs,
-                                    int32_t count, int8_t *out) {
+/* `count` columns of `fours` times four channels from c on, whose words are those from number
+ * `from` on. */
+static NN_NOINLINE void compute_fours(const nn_mve_depthwise *d, int32_t c, int32_t fours,
+                                      int32_t from, int32_t count, int8_t *out) {
     static nn_mve_column_run *const computes[4] = {
         nn_mve_depthwise_column_1, nn_mve_depthwise_column_2, nn_mve_depthwise_column_3,
         nn_mve_depthwise_column_4};
     nn_mve_column_run *const compute = computes[d->vectors - 1];
     const nn_conv_constants *common = &d->head->common;
-    const uint32x4_t four = vmulq_n_u32(vidupq_n_u32(0, 1), (uint32_t)d->record);
-    const int8_t *numbers = d->records + 16 * d->vectors - 4 * d->record;
-    const int32_t channels = d->in->channels;
+    const uint32x4_t each = vmulq_n_u32(vidupq_n_u32(0, 1), (uint32_t)d->record);
     nn_mve_column column;
-    column.numbers = vaddq_n_u32(four, (uint32_t)(uintptr_t)numbers);
-    column.low = vdupq_n_s16((int16_t)common->clamp_min);
-    column.high = vdupq_n_s16((int16_t)common->clamp_max);
-    column.record = d->records;
+    column.record = nn_mve_record(d, c);
+    column.numbers =
+        vaddq_n_u32(each, (uint32_t)(uintptr_t)(column.record + 16 * d->vectors - 4 * d->record));
+    column.place = vaddq_n_u32(nn_mve_first_words(d), (uint32_t)(PLACE_AHEAD + 4 * from));
+    column.low = common->clamp_min;
+    column.high = common->clamp_max;
+    column.fours = fours;
     column.zero_point = common->output_zero_point;
+    column.out = out + c;
+    for (; count > 0; count--, column.out += d->across) {
+        compute(&column);
+        column.place = vaddq_n_u32(column.place, (uint32_t)d->apart);
+    }
+}
+
+/* Output columns one by one, of four channels or more; where the number of channels is no multiple
+ * of four, the last ones are computed with some that are there already. */
+static NN_NOINLINE void compute_few(const nn_mve_depthwise *d, const tile_inputs *inputs,
+                                    int32_t count, int8_t *out) {
+    const int32_t channels = d->in->channels;
     for (int32_t c = 0; c < channels; c += CHANNELS) {
-        const int32_t some = nn_min(CHANNELS, channels - c);
-        spread(d, inputs, c, some);
-        column.place = vaddq_n_u32(nn_mve_first_words(d), PLACE_AHEAD);
-        column.fours = some >> 2;
-        column.out = out + c;
-        for (int32_t i = count; i > 0; i--, column.out += d->across) {
-            compute(&column);
-            column.place = vaddq_n_u32(column.place, (uint32_t)d->apart);
+        const int32_t first = nn_min(c, channels - 4), some = nn_min(CHANNELS, channels - first);
+        spread(d, inputs, first, some);
+        compute_fours(d, first, some >> 2, 0, count, out);
+        if ((some & 3) != 0) {
+            compute_fours(d, first + some - 4, 1, some - 4, count, out);
         }
-        column.record += some * d->record;
-        column.numbers = vaddq_n_u32(column.numbers, (uint32_t)(some * d->record));
     }
 }
 
@@ -195,7 +214,7 @@ static NN_NOINLINE void compute_general(const nn_mve_depthwise *d, const tile_in
         const int32_t some = nn_min(CHANNELS, d->in->channels - c);
         spread(d, inputs, c, some);
         for (int32_t i = 0; i < d->geometry->groups; i++) {
-            const int8_t *const record = d->records + (i * d->in->channels + c) * d->record;
+            const int8_t *const record = nn_mve_record(d, i * d->in->channels + c);
             nn_mve_depthwise_general(d, record, some, count, out + c * d->geometry->groups + i);
         }
     }
@@ -206,10 +225,16 @@ static inline void compute_tile(const nn_mve_depthwise *d, tile_inputs *inputs, 
                                 int32_t count, int8_t *out) {
     const nn_conv_geometry *g = d->geometry;
     const int32_t left = x * g->stride_w - g->pad_left;
-    find_sources(d, left, (count - 1) * g->stride_w + d->columns, inputs);
+    const int32_t columns = (count - 1) * g->stride_w + d->columns;
+    if (d->spread == NULL) {
+        find_sources(d, left, columns, inputs);
+    } else {
+        inputs->of.words.first = left;
+        inputs->of.words.count = columns;
+    }
     if (d->head->mode == NN_MVE_GENERAL) {
         compute_general(d, inputs, count, out);
-    } else if (count <= FEW && d->in->channels % 4 == 0 && d->geometry->groups == 1) {
+    } else if (count <= FEW && d->in->channels >= 4 && d->geometry->groups == 1) {
         compute_few(d, inputs, count, out);
     } else {
         compute_many(d, inputs, count, out);
@@ -219,7 +244,7 @@ static inline void compute_tile(const nn_mve_depthwise *d, tile_inputs *inputs, 
 /* Every `dilation`-th output of row y, from column x on. */
 static inline void compute_row(const nn_mve_depthwise *d, tile_inputs *inputs,
                                const nn_window *window, int32_t y, int32_t x) {
-    const int32_t apart = d->dilation;
+    const int32_t apart = d->geometry->dilation_w;
     for (int32_t count; x < window->x1; x += count * apart) {
         count = (nn_run(d->out, x, window->x1 - x) + apart - 1) / apart;
         count = nn_min(d->tile, count);
@@ -238,8 +263,12 @@ void nn_mve_depthwise_rows(const nn_mve_depthwise *d, const nn_window *window) {
         inputs.rows[i].apart = d->pitch - WORD_PITCH;
     }
     for (int32_t y = window->y0; y < window->y1; y++) {
-        find_rows(d, y * g->stride_h - g->pad_top, &inputs);
-        for (int32_t i = 0; i < d->dilation; i++) {
+        if (d->spread == NULL) {
+            find_rows(d, y * g->stride_h - g->pad_top, &inputs);
+        } else {
+            inputs.of.words.y = y;
+        }
+        for (int32_t i = 0; i < d->geometry->dilation_w; i++) {
             compute_row(d, &inputs, window, y, window->x0 + i);
         }
     }

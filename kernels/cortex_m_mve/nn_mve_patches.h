@@ -17,6 +17,7 @@ typedef struct {
     int32_t segment;             /* bytes of a row of taps */
     int joined;                  /* rows are few, and a row's columns lie one after the other */
     int dense;                   /* with nothing between them */
+    int in_place;                /* patches are runs of the input */
     int32_t next;                /* bytes from a pixel's taps to those of its neighbour */
     int32_t top;                 /* number of the first row of taps */
     int inside;                  /* they are, and no row is padding */
@@ -31,6 +32,7 @@ static NN_NOINLINE void nn_mve_set_patches(nn_mve_patches *p, const nn_conv_geom
     p->segment = g->kernel_w * in->channels;
     p->joined = g->kernel_h <= MAX_ROWS && (g->kernel_w == 1 || g->dilation_w == 1);
     p->dense = g->kernel_w == 1 || nn_dense(in);
+    p->in_place = g->kernel_h == 1 && p->dense;
     p->next = g->stride_w * in->pixel_stride;
 }
 
@@ -117,10 +119,10 @@ static NN_NOINLINE void nn_mve_gather(const nn_mve_patches *p, int32_t left, int
     }
 }
 
-/* How many pairs of neighbours, the first pixel with its taps from column `left` on, meet neither
- * padding nor the end of a ring. */
+/* How many pairs of neighbours, the first pixel with its taps from column `left` on, meet no
+ * columns of padding, nor the end of a ring. */
 static NN_NOINLINE int32_t nn_mve_pairs_inside(const nn_mve_patches *p, int32_t left) {
-    if (!p->inside || left < 0 || left >= p->in->width) {
+    if (!p->joined || left < 0 || left >= p->in->width) {
         return 0;
     }
     const int32_t stride = p->geometry->stride_w, columns = stride + p->geometry->kernel_w;
@@ -129,32 +131,17 @@ static NN_NOINLINE int32_t nn_mve_pairs_inside(const nn_mve_patches *p, int32_t 
     return room < 0 ? 0 : room / (2 * stride) + 1;
 }
 
-/* Gathers the patches of such a pair where columns of up to 16 channels have others between them.
- */
-static NN_NOINLINE void nn_mve_gather_narrow(const nn_mve_patches *p, int32_t offset, int8_t *first,
-                                             int8_t *second) {
+/* Gathers a row of taps of such a pair, from x0 on and `next` bytes further, where columns of up to
+ * 16 channels have others between them. */
+static NN_NOINLINE void nn_mve_gather_narrow(const nn_mve_patches *p, const int8_t *x0,
+                                             int8_t *first, int8_t *second) {
     const int32_t channels = p->in->channels, step = p->in->pixel_stride, next = p->next;
     const mve_pred16_t all = vctp8q((uint32_t)channels);
-    const int8_t *const *row = p->row;
-    for (int32_t ky = p->geometry->kernel_h; ky > 0; ky--) {
-        const int8_t *from = *row++ + offset;
-        for (int32_t kx = p->geometry->kernel_w; kx > 0; kx--, from += step) {
-            vstrbq_p_s8(first, vldrbq_z_s8(from, all), all);
-            vstrbq_p_s8(second, vldrbq_z_s8(from + next, all), all);
-            first += channels;
-            second += channels;
-        }
-    }
-}
-
-/* The same of more channels. */
-static NN_NOINLINE void nn_mve_gather_wide(const nn_mve_patches *p, int32_t offset, int8_t *first,
-                                           int8_t *second) {
-    const int32_t columns = p->geometry->kernel_w, segment = p->segment;
-    for (int32_t ky = 0; ky < p->geometry->kernel_h; ky++, first += segment, second += segment) {
-        const int8_t *from = p->row[ky] + offset;
-        nn_mve_copy_columns(p, first, from, columns);
-        nn_mve_copy_columns(p, second, from + p->next, columns);
+    for (int32_t kx = p->geometry->kernel_w; kx > 0; kx--, x0 += step) {
+        vstrbq_p_s8(first, vldrbq_z_s8(x0, all), all);
+        vstrbq_p_s8(second, vldrbq_z_s8(x0 + next, all), all);
+        first += channels;
+        second += channels;
     }
 }
 
@@ -162,16 +149,27 @@ static NN_NOINLINE void nn_mve_gather_wide(const nn_mve_patches *p, int32_t offs
  * pixel in turns. */
 static NN_NOINLINE void nn_mve_gather_pair(const nn_mve_patches *p, int32_t offset, int8_t *first,
                                            int8_t *second) {
-    const int32_t segment = p->segment, next = p->next;
+    const int32_t segment = p->segment, next = p->next, columns = p->geometry->kernel_w;
     const int8_t *const *row = p->row;
-    if (!p->dense) {
-        (p->in->channels > 16 ? nn_mve_gather_wide : nn_mve_gather_narrow)(p, offset, first,
-                                                                           second);
-        return;
-    }
     for (int32_t ky = p->geometry->kernel_h; ky > 0; ky--, first += segment, second += segment) {
-        const int8_t *x0 = *row++ + offset, *x1 = x0 + next;
+        const int8_t *x0 = *row++, *x1;
         int8_t *to0 = first, *to1 = second;
+        if (x0 == NULL) {
+            nn_mve_fill(first, p->zero_point, segment);
+            nn_mve_fill(second, p->zero_point, segment);
+            continue;
+        }
+        x0 += offset;
+        x1 = x0 + next;
+        if (!p->dense && p->in->channels <= 16) {
+            nn_mve_gather_narrow(p, x0, first, second);
+            continue;
+        }
+        if (!p->dense) {
+            nn_mve_copy_columns(p, first, x0, columns);
+            nn_mve_copy_columns(p, second, x1, columns);
+            continue;
+        }
         __asm volatile("dlstp.8 lr, %[bytes]\n"
                        "1:\n"
                        "vldrb.u8 q0, [%[x0]], #16\n"

@@ -53,12 +53,10 @@ static inline int16x8_t nn_mve_clamp(int16x8_t values, const nn_mve_pair_plan *p
 
 static inline void nn_mve_pairs_as(const void *plan, const nn_mve_strip *s, int plain) {
     const nn_mve_pair_plan p = *(const nn_mve_pair_plan *)plan;
-    const int8_t *a_pixel = s->a, *b_pixel = s->b;
-    int8_t *out_pixel = s->out;
-    for (int32_t i = s->pixels; i > 0; i--) {
-        const int16_t *a = (const int16_t *)(const void *)a_pixel;
-        const int16_t *b = (const int16_t *)(const void *)b_pixel;
-        int16_t *out = (int16_t *)(void *)out_pixel;
+    for (nn_mve_strip at = *s; at.pixels > 0; nn_mve_next_pixel(&at)) {
+        const int16_t *a = (const int16_t *)(const void *)at.a;
+        const int16_t *b = (const int16_t *)(const void *)at.b;
+        int16_t *out = (int16_t *)(void *)at.out;
         int16x8_t x = vdupq_n_s16(*a), y = vdupq_n_s16(*b);
         int32_t count = s->count;
         for (; plain && count >= 8; count -= 8, a += 8, b += 8, out += 8) {
@@ -71,9 +69,6 @@ static inline void nn_mve_pairs_as(const void *plan, const nn_mve_strip *s, int 
             y = plain || p.step2 != 0 ? vldrhq_z_s16(b, some) : y;
             vstrhq_p_s16(out, nn_mve_clamp(nn_mve_eight(x, y, &p, plain), &p), some);
         }
-        a_pixel += s->a_step;
-        b_pixel += s->b_step;
-        out_pixel += s->out_step;
     }
 }
 

@@ -24,12 +24,46 @@ static void compute_row(nn_mve_pairs *p, const nn_mve_patches *patches, const nn
                         const nn_view *out, int32_t y, int32_t x, int32_t end, int8_t *scratch) {
     const int32_t stride = g->stride_w, apart = stride * out->pixel_stride;
     const int32_t before = patches->geometry->kernel_w - 1;
-    const int in_place = patches->geometry->kernel_h * patches->geometry->kernel_w == 1;
     for (int32_t count; x < end; x += count * stride) {
         count = apart > NN_MVE_MAX_APART ? 1 : (nn_run(out, x, end - x) + stride - 1) / stride;
         p->out = nn_out_pixel(out, y, x);
-        nn_mve_gathered_run(p, patches, apart, (x + g->pad_left) / stride - before, count, scratch,
-                            in_place);
+        nn_mve_gathered_run(p, patches, apart, (x + g->pad_left) / stride - before, count, scratch);
+    }
+}
+
+/* The columns of taps of a phase that meet the input, the same ones in each row of outputs. */
+typedef struct {
+    int32_t left, count;    /* the first column of taps; those that meet the input */
+    int32_t before, offset; /* bytes in a row of the patch; in a row of the input */
+    int wraps;              /* the end of a ring lies between them */
+} met_columns;
+
+static inline met_columns find_columns(const nn_mve_patches *p, int32_t left) {
+    const nn_view *const in = p->in;
+    const nn_taps taps = nn_valid_taps(left, in->width, p->geometry->kernel_w, 1);
+    const int32_t count = taps.end - taps.first;
+    const int32_t column = count > 0 ? nn_column(in, left + taps.first) : 0;
+    const met_columns met = {left, count, taps.first * in->channels, column * in->pixel_stride,
+                             column + count > in->ring_cols};
+    return met;
+}
+
+/* Gathers the patch whose first row is `top`; the taps that meet no column are there already. */
+static NN_NOINLINE void gather_column(nn_mve_patches *p, const met_columns *met, int32_t top,
+                                      int8_t *patch) {
+    const nn_view *const in = p->in;
+    int8_t *to = patch + met->before;
+    if (met->wraps) {
+        p->top = top;
+        nn_mve_gather_taps(p, met->left, patch);
+        return;
+    }
+    for (int32_t ky = p->geometry->kernel_h; ky > 0; ky--, top++, to += p->segment) {
+        if (top >= 0 && top < in->height) {
+            nn_mve_copy_columns(p, to, nn_row(in, top) + met->offset, met->count);
+        } else {
+            nn_mve_fill(to, p->zero_point, met->count * in->channels);
+        }
     }
 }
 
@@ -37,12 +71,13 @@ static void compute_row(nn_mve_pairs *p, const nn_mve_patches *patches, const nn
 static NN_NOINLINE void compute_column(nn_mve_pairs *p, nn_mve_patches *patches,
                                        const nn_conv_geometry *g, const nn_view *out, int32_t row,
                                        int32_t y, int32_t end, int32_t x, int8_t *scratch) {
-    int8_t *const second = scratch + ((p->inputs + 15) & ~15);
-    const int32_t left = (x + g->pad_left) / g->stride_w - (patches->geometry->kernel_w - 1);
+    const int32_t bytes = (p->inputs + 15) & ~15, left = (x + g->pad_left) / g->stride_w;
+    const met_columns met = find_columns(patches, left - (patches->geometry->kernel_w - 1));
+    int8_t *const second = scratch + bytes;
+    nn_mve_fill(scratch, patches->zero_point, 2 * bytes);
     for (int32_t next; y < end; y = next) {
         next = y + g->stride_h;
-        nn_mve_find_rows(patches, row++);
-        nn_mve_gather(patches, left, scratch);
+        gather_column(patches, &met, row++, scratch);
         p->out = nn_out_pixel(out, y, x);
         p->x0 = scratch;
         const int32_t apart = next < end ? (int32_t)(nn_out_pixel(out, next, x) - p->out) : 0;
@@ -50,8 +85,7 @@ static NN_NOINLINE void compute_column(nn_mve_pairs *p, nn_mve_patches *patches,
             nn_mve_run_single(p);
             continue;
         }
-        nn_mve_find_rows(patches, row++);
-        nn_mve_gather(patches, left, second);
+        gather_column(patches, &met, row++, second);
         p->x1 = second;
         nn_mve_run(p, apart, 1);
         next += g->stride_h;

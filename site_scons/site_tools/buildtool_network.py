@@ -1,6 +1,6 @@
 """SCons tool: a board's compiler, and neural networks as libraries and as test firmware.
 
-    env = Environment(tools=["cc", "link", "ar", "as", "buildtool_network"])
+    env = Environment(tools=["buildtool_network"])
     env.UseBoard("cortex-m4")                               # compiler, flags, linker script
     network = env.NeuralNetwork("models/wake_word.tflite")  # plans, emits, compiles a library
     env.Program("app.elf", ["main.c", *env["BOARD_STARTUP"], network.library])
@@ -83,8 +83,19 @@ _caches: dict[str, Objects] = {}  # by top folder
 _opening = threading.Lock()  # SCons compiles in several threads
 
 
+# SCons's tools that networks are built with, and the variable that each of them, or its like, sets.
+_COMPILING = {"cc": "CCCOM", "link": "LINKCOM", "ar": "ARCOM", "as": "ASPPCOM"}
+
+
 def generate(env):
-    """Adds the methods UseBoard, NeuralNetwork, PlaceWeights, and the methods for test firmware."""
+    """Adds the methods UseBoard, NeuralNetwork, PlaceWeights, and the methods for test firmware.
+
+    An environment without a compiler, archiver or linker gets SCons's tools for them. UseBoard sets the
+    programs.
+    """
+    for tool, command in _COMPILING.items():
+        if command not in env:
+            env.Tool(tool)
     Tool("recorded_targets", toolpath=[str(Path(__file__).parent)])(env)
     env.SetDefault(NETWORK_DAEMON="", NETWORK_CACHE="on")
     env["NETWORK_PLANNING"], env["NETWORK_TARGET"] = PLANNING, TARGET
@@ -149,6 +160,16 @@ def _network(answer: answers.DescribeAnswer) -> answers.NetworkFiles:
     return files
 
 
+def _check_option(method, name):
+    """Raises UsageError if `method`, UseBoard or NeuralNetwork, has no option `name`."""
+    options = {"UseBoard": TARGET, "NeuralNetwork": PLANNING}
+    if name in options[method]:
+        return
+    others = [other for other in options if name in options[other]]
+    hint = f"it is an option of {others[0]}" if others else did_you_mean(name, options[method])
+    raise UsageError(f"{method} has no option '{name}': {hint}")
+
+
 def use_board(env, board, toolchain="", work=None, verbose=False, **target):
     """Sets the environment up to build for `board`.
 
@@ -162,8 +183,7 @@ def use_board(env, board, toolchain="", work=None, verbose=False, **target):
     """
     request = {"board": str(_given("board", board))} | ({"toolchain": toolchain} if toolchain else {})
     for name, value in target.items():
-        if name not in TARGET:
-            raise UsageError(f"UseBoard has no option '{name}': {did_you_mean(name, TARGET)}")
+        _check_option("UseBoard", name)
         if value not in (None, "", False):
             request[name] = table.from_text(table.BY_NAME[name], value)
     debug, attached = request.get("debug"), request.keys() & {"on", "wire"}
@@ -227,8 +247,7 @@ def neural_network(env, model, directory=None, name=None, plan="", **planning):
     - `planning`: options of PLANNING.
     """
     for option in planning:
-        if option not in PLANNING:
-            raise UsageError(f"NeuralNetwork has no option '{option}': {did_you_mean(option, PLANNING)}")
+        _check_option("NeuralNetwork", option)
     values = {name: table.from_text(table.BY_NAME[name], value) for name, value in planning.items()}
     planning = {name: value for name, value in values.items() if name not in FIELD}
     checks = {name: value for name, value in values.items() if name in FIELD}

@@ -27,9 +27,9 @@ from SCons.Node.FS import File
 from SCons.Util import hash_file_signature
 from SCons.Util.hashes import get_current_hash_algorithm_used
 
-from buildtool.client import Digests, is_hashed_always, turns
+from buildtool.client import Digests, build_lock, is_hashed_always
 
-_turns: dict[str, turns.BuildLock] = {}
+_locks: dict[str, build_lock.BuildLock] = {}
 _seen: dict[str, Digests] = {}  # by top folder: digests of files, saved for the next build
 _others: set[SCons.Node.Node] = set()  # targets whose files differ from the recorded ones
 
@@ -37,13 +37,13 @@ _others: set[SCons.Node.Node] = set()  # targets whose files differ from the rec
 def generate(env):
     """Waits for the top folder's lock, and adds the methods OnlyAsRecorded and DecideByContent."""
     top = env.Dir("#").abspath
-    if top not in _turns:
+    if top not in _locks:
         if any(env.GetOption(option) for option in ("help", "no_exec", "question")):
-            _turns[top] = turns.look(top)  # a build that writes nothing does not wait
+            _locks[top] = build_lock.look(top)  # a build that writes nothing does not wait
         else:
-            _turns[top] = turns.take(top, _report_waiting)
-            _end_with_the_record(_turns[top])
-    turn = _turns[top]
+            _locks[top] = build_lock.take(top, _report_waiting)
+            _end_with_the_record(_locks[top])
+    held = _locks[top]
     if top not in _seen:
         _seen[top] = Digests(f"build in {top}")
         atexit.register(_seen[top].save)
@@ -52,8 +52,8 @@ def generate(env):
     env.AddMethod(decide_by_content, "DecideByContent")
     env.AddMethod(named_value, "NamedValue")
     if not hasattr(env.decide_source, "doubts"):
-        env.decide_source = _with_doubt(env.decide_source, turn)
-        env.decide_target = _with_doubt(env.decide_target, turn)
+        env.decide_source = _with_doubt(env.decide_source, held)
+        env.decide_target = _with_doubt(env.decide_target, held)
 
 
 def exists(env):
@@ -148,22 +148,22 @@ def _is_recorded(target, path):
         return False
 
 
-def _with_doubt(decide, turn):
+def _with_doubt(decide, held):
     """Returns a decider that works as `decide`, but does not trust files written during a killed build.
 
-    `turn` is the lock of this build, which knows when builds were killed.
+    `held` is the lock of this build, which knows when builds were killed.
     """
 
     def decide_with_doubt(dependency, target, prev_ni, repo_node=None):
         if decide(dependency, target, prev_ni, repo_node) or _is_of_others(dependency, target):
             return True
-        if not turn.cut_off or not isinstance(target, File):
+        if not held.cut_off or not isinstance(target, File):
             return False
         try:
             written = Path(target.get_abspath()).stat().st_mtime
         except OSError:
             return False
-        is_doubtful = any(written in span for span in turn.cut_off)
+        is_doubtful = any(written in span for span in held.cut_off)
         return is_doubtful and _is_another(dependency, target, prev_ni, repo_node)
 
     decide_with_doubt.doubts = True  # type: ignore[attr-defined]
@@ -179,8 +179,8 @@ def _report_waiting(pid):
     sys.stderr.flush()
 
 
-def _end_with_the_record(turn):
-    """Releases the lock `turn` at exit.
+def _end_with_the_record(held):
+    """Releases the lock `held` at exit.
 
     If SCons is still writing its record then, the lock is not released: this build counts as killed.
     """
@@ -193,4 +193,4 @@ def _end_with_the_record(turn):
         written[0] = True
 
     SCons.SConsign.write = write_and_note
-    atexit.register(lambda: turn.end() if written[0] else None)
+    atexit.register(lambda: held.end() if written[0] else None)

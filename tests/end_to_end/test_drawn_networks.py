@@ -10,7 +10,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from drawnnets import branching_networks, gated_networks, sliced_networks, small_networks
+from drawnnets import (
+    branching_networks,
+    gated_networks,
+    padded_networks,
+    sliced_networks,
+    small_networks,
+)
 from graphs import KIND_GROUPS, graphs_of_one_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -39,6 +45,7 @@ from buildtool.options.values import PlanOptions
 from buildtool.plan.assemble.layerwise import plan as plan_layerwise
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.gates import gates
+from buildtool.plan.schedule.inner import meets_input
 from buildtool.plan.schedule.overlap import IN_PLACE
 from buildtool.plan.schedule.viewing import possible_views
 from buildtool.plan.search.front import Settings, front
@@ -78,8 +85,11 @@ def jobs_at_points(drawn_ones: list, change: Callable[[str], Change] = lambda im
 
 
 def examples(strategy: st.SearchStrategy, count: int, check: Callable[[list], object], most: int = 1) -> None:
-    """Calls `check` with batches of `count` drawn networks, the same every time."""
-    settings(BATCHES, max_examples=most)(given(drawn_ones=lists(strategy, count))(check))()
+    """Calls `check` with `most` batches of `count` drawn networks, the same every time.
+
+    The batch before them has only the simplest networks.
+    """
+    settings(BATCHES, max_examples=most + 1)(given(drawn_ones=lists(strategy, count))(check))()
 
 
 @pytest.mark.slow
@@ -290,15 +300,34 @@ def is_untouched(job: Job, one: Run, junk: int) -> bool:
 @pytest.mark.parametrize(("most", "count", "blocks"), [(3, 12, 7)])
 def test_points_of_small_networks_run_as_planned(most, count, blocks, tmp_path_factory):
     def check(drawn_ones):
-        planners = [(g, planner_of(*of, apart), seed) for g, (*of, seed) in drawn_ones for apart in (0, 1)]
-        jobs = [prepare(graph, f"n{i}", seed=seed, planner=p) for i, (graph, p, seed) in enumerate(planners)]
-        for job, runs in zip(jobs, assert_exact(jobs, tmp_path_factory.mktemp("points")), strict=True):
-            for one, junk in zip(runs, JUNK, strict=True):
-                assert executed_macs(job, one) == job.plan.macs, (job.plan, job.source)
-                assert is_untouched(job, one, junk), (job.plan, job.source)
-            check_image(job, runs)
+        check_points(drawn_ones, tmp_path_factory.mktemp("points"))
 
     examples(st.tuples(small_networks(firmware=True, max_blocks=blocks), chosen_points()), count, check, most)
+
+
+def check_points(drawn_ones: list, folder: Path) -> list[Job]:
+    planners = [(g, planner_of(*of, apart), seed) for g, (*of, seed) in drawn_ones for apart in (0, 1)]
+    jobs = [prepare(graph, f"n{i}", seed=seed, planner=p) for i, (graph, p, seed) in enumerate(planners)]
+    for job, runs in zip(jobs, assert_exact(jobs, folder), strict=True):
+        for one, junk in zip(runs, JUNK, strict=True):
+            assert executed_macs(job, one) == job.plan.macs, (job.plan, job.source)
+            assert is_untouched(job, one, junk), (job.plan, job.source)
+        check_image(job, runs)
+    return jobs
+
+
+@slow
+def test_points_of_networks_with_pads_of_any_width_and_value(tmp_path_factory):
+    """Some groups make rows that read nothing but padding, and not every PAD has its zero point as value."""
+    jobs: list[Job] = []
+
+    def check(drawn_ones):
+        jobs.extend(check_points(drawn_ones, tmp_path_factory.mktemp("pads")))
+
+    examples(st.tuples(padded_networks(), chosen_points()), 24, check, 2)
+    groups = [(job, group) for job in jobs for region in job.plan.regions for group in region.groups]
+    assert sum(not meets_input(job.graph, group.ops) for job, group in groups) > 3
+    assert sum(op.kind is OpKind.PAD for job in jobs for op in job.graph.ops) > 3
 
 
 # Shapes that are seldom drawn.

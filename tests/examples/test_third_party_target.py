@@ -89,7 +89,7 @@ def test_its_kernels_pass_the_check_and_faults_in_them_do_not(site, tmp_path):
     found = answer(site, "target", "check", "acme", "--cases", "2")
     assert (found["plugin"], found["boards"], found["exact"]) == ("acme", ["acme-demo"], True)
     (row,) = found["kernels"]
-    assert (row["kernel"], row["cases"], row["among"], row["failed"]) == ("conv2d_acme", 2, 1, None)
+    assert (row["kernel"], row["cases"], row["in_networks"], row["failed"]) == ("conv2d_acme", 2, 1, None)
     assert row["values"] > 10
     column = "inside(column, in->width)", "inside(column + (kx == 2), in->width)"
     faults = [

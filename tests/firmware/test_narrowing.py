@@ -41,7 +41,7 @@ def test_weights_are_stored_in_four_bits_only_where_flash_has_to_be_small():
     before, least = asked("plan", model), asked("plan", model, FLASH)
     assert before["four_bits"] is None and least["four_bits"]["operators"] == 6
     assert least["flash_bytes"] == before["flash_bytes"] - (
-        least["four_bits"]["bytes_of"] - least["four_bits"]["bytes"]
+        least["four_bits"]["total_bytes"] - least["four_bits"]["bytes"]
     )
     assert before["cost"] < least["cost"]
     assert asked("plan", model, {"max_flash": before["flash_bytes"]})["four_bits"] is None

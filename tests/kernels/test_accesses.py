@@ -19,16 +19,16 @@ from buildtool_plugins.tools.sandbox import run_program
 from elftools.elf.constants import SH_FLAGS
 from elftools.elf.elffile import ELFFile
 from kernelboard import DRIVER, Address, Call, Done, Firmware, Memory, results_of
-from kernelcases import BYTES, activation_tensor, case, means, pairs, unary
+from kernelcases import BYTES, activation_tensor, case, constant, means, pairs, unary
 from loaded import load_target
 from placement import run_pieces, run_whole
 from recurrentnets import drawn_lstm, drawn_svdf, inputs_for_steps
-from test_emulated_families import STRATEGIES
+from test_emulated_families import LINES, STRATEGIES
 from wholecalls import WholeCall, whole_call
 from widecases import conv, depthwise, pool, softmax, transposed
 
 from buildtool.graph.strided import MAX_RANK, copies
-from buildtool.graph.types import Attrs, AxisAttrs, OpKind, PadAttrs, SliceAttrs
+from buildtool.graph.types import Attrs, AxisAttrs, OpKind, PadAttrs, SliceAttrs, WidenedAttrs
 from buildtool.target.catalogue import select
 from buildtool.target.registry import load_board
 from buildtool.target.types import RunRequest
@@ -217,6 +217,18 @@ def wide_cases():
         yield graph, [rng.integers(-32768, 32768, shape).astype(np.int16) for shape in shapes]
 
 
+def lacking_cases():
+    """Yields additions of an operand that lacks channels below, above, or on both sides; some are no line."""
+    for seed, (channels, narrow, before) in enumerate(((28, 24, 0), (5, 1, 2), (40, 1, 17), (33, 17, 16))):
+        rng = np.random.default_rng(seed)
+        x, y = (activation_tensor(n, (1, 3, 5, c), 0.5, 3) for n, c in (("x", channels), ("y", narrow)))
+        filling = constant("filling", np.full(max(before, channels - narrow - before), 3, np.int8), y.quant)
+        out = activation_tensor("out", x.shape, 0.01 if seed % 2 else 0.7, -5)
+        values = [rng.integers(-128, 128, t.shape, dtype=np.int8) for t in (x, y)]
+        made = case(OpKind.ADD, WidenedAttrs(before=before), [x, y], [filling], out, values)
+        yield made.graph, values
+
+
 # ---- copies of lines for SLICE and CONCATENATION; a call may access only the lines ------------------------
 #
 # Between the lines that a call reads, and between those that it writes, lies noise that it may not access.
@@ -306,9 +318,10 @@ def put_lines(memory, data, shift, starts):
 def whole_calls(family):
     """Returns calls of kernels for whole tensors, for lines of them, and for int16."""
     target = load_target(BOARDS[family])
+    lacking = lacking_cases() if family == "cortex_m_mve" else ()  # others are called part by part
     calls = [
         whole_call(target, graph, inputs, seed)
-        for seed, (graph, inputs) in enumerate([*mean_cases(), *recurrent_cases(), *wide_cases()])
+        for seed, (graph, inputs) in enumerate([*mean_cases(), *recurrent_cases(), *wide_cases(), *lacking])
     ]
     calls += line_calls(target)
     return [call for call in calls if call.kernel.sources[0].startswith(family + "/")]
@@ -354,8 +367,8 @@ def lean_cases():
 def windowed_calls(family):
     """Records calls of int8 kernels in every placement; for the LX106 only where its tools are installed."""
     with recording(family) as recorder:
-        for kind in STRATEGIES:
-            record(recorder, STRATEGIES[kind], 8)
+        for strategy in (*STRATEGIES.values(), *(LINES.values() if family == "cortex_m_mve" else ())):
+            record(recorder, strategy, 8)
         collect(pairs((OpKind.MAXIMUM, OpKind.MINIMUM)), 12, run_whole)
         for seed, rare in enumerate(rare_cases()):
             run_whole(rare)

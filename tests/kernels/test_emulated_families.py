@@ -8,6 +8,7 @@ from boardcalls import BOARDS, LARGE_LX106, M0_MUL32, M3_MUL32, M3_RISCV, PLACED
 from kernelcases import means, pairs
 from kernelcases import windowed as small
 from largecases import (
+    column_pools,
     deep_convolutions,
     depthwise_3x3,
     depthwise_rows,
@@ -46,6 +47,10 @@ OF_MVE = (
     *("convolution", "depthwise", "transpose_convolution", "dense", "elementwise", "table", "softmax"),
     "pool",
 )
+LINES = {
+    "one column": taps([(rows, 1, 1) for rows in (2, 3, 5, 8, 9, 14)], (40, 1), (1, 1, 2, 4)),
+    "one row": taps([(1, columns, 1) for columns in (4, 5, 6, 7, 8, 11, 16)], strides=(1, 1, 2, 4)),
+}
 KINDS = {
     "cortex_m_dsp": {
         **{f"small {kind}": small[kind] for kind in OF_DSP},
@@ -60,11 +65,11 @@ KINDS = {
         **{f"large {kind}": strategy for kind, strategy in large.items()},
         "extremes": EXTREMES,
         "grouped": grouped(),
+        "column pool": column_pools(),
         "large windows": large_windows(),
         "multipliers": spread_depthwise(),
-        "convolved column": one_column(OpKind.CONV_2D),
-        "one column": taps([(rows, 1, 1) for rows in (2, 3, 5, 8, 9, 14)], (40, 1)),
-        "one row": taps([(1, columns, 1) for columns in (5, 6, 7, 8, 11, 16)]),
+        "convolved column": one_column(OpKind.CONV_2D, 1),
+        **LINES,
         "spread": taps([(3, 3, 3), (2, 3, 2), (5, 5, 2), (1, 5, 2), (4, 7, 3)]),
         **extreme,
     },

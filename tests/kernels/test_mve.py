@@ -1,5 +1,6 @@
 """Properties of the Helium kernels: roundings, factors of any size."""
 
+import dataclasses
 import functools
 import struct
 
@@ -7,9 +8,10 @@ import kernelcases
 import numpy as np
 import pytest
 from boardcalls import recording
-from ckernels import packed
-from placement import run_whole
+from ckernels import packed, whole
+from placement import Margin, broadcast, part_view, run_whole
 
+from buildtool.api import handle
 from buildtool.emit.blocks import channel_factors
 from buildtool.firmware.sizes import open_elf
 from buildtool.firmware.stack.need import Stacks
@@ -19,8 +21,10 @@ from buildtool.graph.fixedpoint import (
     multiply_by_quantized_multiplier,
     saturating_rounding_doubling_high_mul,
 )
+from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import Activation, OpKind
 from buildtool.target.catalogue import select
+from buildtool.zoo.drawn import NetBuilder
 
 FAMILY = "cortex_m_mve"
 slow = pytest.mark.slow
@@ -165,3 +169,80 @@ def test_convolutions_leave_the_stack_of_a_network_below_the_library_s(toolchain
         stacks = Stacks(open_elf(recorder.firmware(toolchain).image().read_bytes()))
     assert stacks.need("nn_conv2d_s8_mve") <= 790
     assert stacks.need("nn_depthwise_conv2d_s8_mve") <= 620
+
+
+# ---- views ------------------------------------------------------------------------------------------------
+
+
+@compilers
+def test_an_operand_of_one_channel_in_a_tensor_as_wide_as_the_output_is_no_run(toolchain):
+    """Its pixels are as far apart as the output's, but elements of one pixel are not one after the other."""
+    rng, height, width, channels = np.random.default_rng(5), 3, 4, 5
+    with recording(FAMILY) as recorder:
+        for kind in (OpKind.ADD, OpKind.MUL, OpKind.MAXIMUM):
+            for channel in range(channels):
+                values = [
+                    rng.integers(-128, 128, (1, height, width, n), dtype=np.int8) for n in (channels, 1)
+                ]
+                pair = kernelcases.binary(kind, Activation.NONE, (0.5,) * 3, (3, -5, 7), values)
+                first, second = (each[0] for each in pair.inputs)
+                pixels = rng.integers(-128, 128, first.shape, dtype=np.int8)
+                margin = Margin(channel, channels - 1 - channel)
+                view, part = part_view(pixels, margin, 0, height, width)
+                part[:] = second
+                out = np.zeros_like(first)
+                recorder.compute(
+                    pair.graph,
+                    pair.op,
+                    [whole(first), broadcast(view, part, first.shape)],
+                    whole(out),
+                    (0, height, 0, width),
+                )
+                np.testing.assert_array_equal(out, run_whole(pair)[0])
+    recorder.check(toolchain)
+
+
+# ---- additions of an operand that lacks channels ----------------------------------------------------------
+
+LACKING = ((28, 24, 0), (5, 3, 1), (40, 1, 17), (33, 16, 16), (21, 20, 0), (48, 31, 9))
+
+
+def additions(seed):
+    """Every second sum is scaled up, so that no line has its roundings."""
+    net, sums = NetBuilder(seed, "lacking"), []
+    for i, (channels, narrow, before) in enumerate(LACKING):
+        image = (1, *(int(n) for n in net.rng.integers(1, 7, 2)))
+        missing = ((0, 0), (0, 0), (0, 0), (before, channels - narrow - before))
+        wide = net.pad(net.input((*image, narrow)), missing)
+        activation = Activation.RELU6 if i % 3 else Activation.NONE
+        sums.append(net.elementwise(OpKind.ADD, net.input((*image, channels)), wide, activation))
+        if i % 2:
+            steep = net.random_quant(net.scale(sums[-1]) / 40)
+            net.tensors[sums[-1]] = dataclasses.replace(net.tensors[sums[-1]], quant=steep)
+    return net.graph(sums)
+
+
+def streamed_addition():
+    """A layer, and an addition of its output to a narrower one, which streams with both."""
+    net = NetBuilder(3, "streamed")
+    x = net.input((1, 20, 20, 12))
+    narrow = net.conv(x, 20, kernel=(3, 3), same=True)
+    wide = net.pad(narrow, ((0, 0), (0, 0), (0, 0), (3, 12)))
+    y = net.elementwise(OpKind.ADD, net.conv(x, 35), wide)
+    return net.graph([net.conv(y, 4, kernel=(3, 3), same=True, stride=(2, 2))])
+
+
+@compilers
+@pytest.mark.parametrize(
+    ("graph", "options"),
+    [(additions(7), {"strategy": "layerwise"}), (streamed_addition(), {"objective": "ram"})],
+    ids=["whole", "streamed"],
+)
+def test_additions_of_an_operand_that_lacks_channels_are_one_call(graph, options, toolchain, tmp_path):
+    model = tmp_path / "lacking.tflite"
+    model.write_bytes(write_model(graph))
+    request = {"model": str(model), "board": "cortex-m55", "options": options}
+    assert any("nn_add_widened" in source for source in handle({"kind": "emit", **request})["kernel_sources"])
+    request |= {"toolchain": toolchain, "reference": "litert", "tensors": True, "inputs": 3}
+    answer = handle({"kind": "validate", **request})
+    assert answer["exact"], answer["first_difference"]

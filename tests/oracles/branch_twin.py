@@ -13,7 +13,7 @@ from front_twin import Twin
 
 from buildtool.base.errors import PlanError
 from buildtool.plan.schedule.inner import needs
-from buildtool.plan.schedule.receptive import fed_in_parts, streams
+from buildtool.plan.schedule.receptive import fed_in_parts, row_inputs, streams
 from buildtool.plan.types import Group, Region, Scheme
 
 
@@ -57,6 +57,7 @@ class BranchTwin(Twin):
         outputs = {self.roots.get(t) for t in self.graph.outputs}
         return (
             len(outside) == 1
+            and len(row_inputs(self.graph, self.op(stop - 1))) > 1
             and not all(self.feeds(e) for e in inside[:-1])
             and not any(fed_in_parts(self.graph, self.op(e)) for e in inside)
             and all(set(self.readers(t)) <= set(inside) and t not in outputs for t in results[:-1])

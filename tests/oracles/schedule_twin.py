@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from window_twin import hand_offs
+from window_twin import FAR, hand_offs, reads
 
 from buildtool.graph.liveness import alias_roots
 from buildtool.plan.schedule.branches import Progress
@@ -120,16 +120,19 @@ def rows_made(group, graph, y0: int, y1: int) -> dict[int, tuple[int, int]]:
     if group.in_bands:
         before, after = (_rows_so_far(group, graph, y) for y in (y0, y1))
         return {position: (before[position], after[position]) for position in group.ops}
-    spans = {graph.ops[group.ops[-1]].outputs[0]: (y0, y1)}
-    rows = {}
+    needed = {graph.ops[group.ops[-1]].outputs[0]: set(range(y0, y1))}
+    begins, rows = {graph.ops[group.ops[-1]].outputs[0]: y0}, {}
     for position in reversed(group.ops):
         op = graph.ops[position]
-        rows[position] = low, high = spans[op.outputs[0]]
-        axis, _ = axes(graph, op)
+        own, begin = needed[op.outputs[0]], begins[op.outputs[0]]
+        rows[position] = (min(own), max(own) + 1) if own else (begin, begin)
         for t in row_inputs(graph, op):
-            first, end = max(0, axis.low(low)), min(graph.tensors[t].nhwc[1], axis.high(high))
-            before = spans.get(t, (first, end))
-            spans[t] = (min(before[0], first), max(before[1], end))
+            read = {y for y in reads(graph, op, 0, range(*rows[position])) if y >= 0}
+            every = {y for y in reads(graph, op, 0, range(FAR)) if y >= 0}
+            first = min(
+                max(axes(graph, op)[0].low(begin), min(every)), max(every) + 1
+            )  # it would begin there
+            needed[t], begins[t] = needed.get(t, set()) | read, min(begins.get(t, first), first)
     return rows
 
 
@@ -138,9 +141,8 @@ def _rows_so_far(group, graph, made: int) -> dict[int, int]:
     rows = {}
     for position in reversed(group.ops):
         op = graph.ops[position]
-        made = min(made, graph.tensors[(op.inputs if fed_in_parts(graph, op) else op.outputs)[0]].nhwc[1])
         rows[position] = max(0, made)
-        made = axes(graph, op)[0].high(made)
+        made = max((n + 1 for n in reads(graph, op, 0, range(-FAR, made))), default=-FAR)
     return rows
 
 

@@ -13,13 +13,13 @@ from programs import scons, with_tools
 from zeronet import small
 
 from buildtool import zoo
-from buildtool.client import turns
+from buildtool.client import build_lock
 
 SHELL = 'we\'ird "q" $x $(id>ran) `id>ran`; a,b [c]{d} (e)\n*?~#!&|<\u00e9\u65e5> \\t'
 NOT_UTF8 = os.fsdecode(b"\xff")
 PYTHON = '${__import__("os").system("touch ran")}'
 CUSTOM = """
-env = Environment(tools=["cc", "link", "ar", "as", "buildtool_network", "compile_commands"])
+env = Environment(tools=["buildtool_network", "compile_commands"])
 FOLDER = "o,u;t (x) `id>ran` 'q' \\"d\\" [e]"
 board = env.UseBoard("cortex-m4", work=FOLDER + "/work")
 network = env.NeuralNetwork("net(1).tflite", directory=FOLDER + "/net")
@@ -103,7 +103,7 @@ def test_a_folder_that_looks_like_an_option_is_refused(tmp_path: Path) -> None:
     (folder / "SConstruct").write_text(CUSTOM.replace('FOLDER = "', 'FOLDER = "-'))
     output = scons(folder, status=2)
     assert "cannot build in a folder whose name begins with a dash: -o,u;t" in output
-    assert {path.name for path in folder.iterdir()} == {"SConstruct", "site_scons", turns.NAME}
+    assert {path.name for path in folder.iterdir()} == {"SConstruct", "site_scons", build_lock.NAME}
 
 
 def _check_commands(folder: Path) -> None:

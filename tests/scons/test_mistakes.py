@@ -10,7 +10,7 @@ from buildtool import zoo
 
 BEGIN = f"""
 env = Environment(
-    tools=["cc", "link", "ar", "as", "buildtool_network"], toolpath=[{str(ROOT / "site_scons/site_tools")!r}]
+    tools=["buildtool_network"], toolpath=[{str(ROOT / "site_scons/site_tools")!r}]
 )
 """
 BOARD = 'env.UseBoard("cortex-m4")\n'
@@ -24,10 +24,12 @@ AT_READ_TIME = [
     ('env.UseBoard("mine.toml")', "mine.toml: error: there is no such board file"),
     ('env.UseBoard("cortex-m4", toolchain="icc")', "board 'cortex-m4' has no toolchain 'icc'"),
     ('env.UseBoard("cortex-m4", thraeds=2)', "UseBoard has no option 'thraeds': did you mean"),
+    ('env.UseBoard("cortex-m4", ram="64K")', "no option 'ram': it is an option of NeuralNetwork"),
     ('env.UseBoard("cortex-m4", threads="many")', "threads: 'many' is not a whole number"),
     ("env.UseBoard()", "UseBoard: missing a required argument: 'board'"),
     ('env.NeuralNetwork("own.tflite")', "NeuralNetwork needs a board [USAGE]\n  hint: call UseBoard"),
     (BOARD + 'env.NeuralNetwork("own.tflite", rma="64K")', "no option 'rma': did you mean 'ram'?"),
+    (BOARD + 'env.NeuralNetwork("own.tflite", cmsis_nn="x")', "it is an option of UseBoard"),
     (BOARD + 'env.NeuralNetwork("own.tflite", ram=[64])', "ram: [64] is not a number of bytes"),
     (BOARD + 'env.NeuralNetwork("own.tflite", strategy="bset")', "hint: did you mean 'best'?"),
     (BOARD + 'env.NeuralNetwork("own.tflite", name=3)', "is a C identifier in lower case, not '3'"),
@@ -56,7 +58,7 @@ def write(folder: Path, script: str) -> int:
 
 # SCons itself reports one that the tool finds at once, one of the service, and one of SCons's own.
 @pytest.mark.slow
-@pytest.mark.parametrize(("script", "expected"), [AT_READ_TIME[at] for at in (3, 11, -1)])
+@pytest.mark.parametrize(("script", "expected"), [AT_READ_TIME[at] for at in (3, 13, -1)])
 def test_an_error_while_scons_reads_ends_at_the_users_line(
     tmp_path: Path, script: str, expected: str
 ) -> None:

@@ -24,11 +24,11 @@ from buildtool.options import Group
 
 HOLDS_THE_TURN = """
 import sys
-from buildtool.client import turns
-turn = turns.take(sys.argv[1], lambda pid: sys.exit("somebody has it"))
+from buildtool.client import build_lock
+held = build_lock.take(sys.argv[1], lambda pid: sys.exit("somebody has it"))
 print("taken", flush=True)
 sys.stdin.read()
-turn.end()
+held.end()
 """
 
 
@@ -128,7 +128,7 @@ def test_the_model_and_every_file_of_a_board_are_sources(project: Project) -> No
 
 
 OWN = """
-env = Environment(tools=["cc", "link", "ar", "as", "buildtool_network"])
+env = Environment(tools=["buildtool_network"])
 board = env.UseBoard("mine.toml", verbose=False)
 env.Append(CPPPATH=board["includes"])
 env.Program("app.elf", ["main.c", *env["BOARD_STARTUP"]])

@@ -1,7 +1,8 @@
 """Hypothesis strategies of whole networks. Each block adds operators and returns its output.
 
 `small_networks` has most operators. `branching_networks` has nested modules that fork and join.
-`sliced_networks` reads parts of channels. `gated_networks` has squeeze and excite.
+`sliced_networks` reads parts of channels. `gated_networks` has squeeze and excite. `padded_networks` has
+PADs.
 """
 
 from functools import partial
@@ -403,4 +404,28 @@ def gated_networks(draw: Draw) -> Graph:
             x = net.conv(x, net.shape(before)[3])
         if net.shape(x) == net.shape(before):
             x = net.elementwise(OpKind.ADD, x, before)
+    return net.graph([x])
+
+
+@st.composite
+def padded_networks(draw: Draw) -> Graph:
+    """One to three PADs of rows and columns, of any value, between a convolution and one or a pooling.
+
+    Windows may read nothing but padding, and strides may leave out rows and columns.
+    """
+    (net, x), few = _image(draw, 4, 11), st.integers(1, 3)
+    for _ in range(draw(few)):
+        x = net.conv(x, draw(_few), activation=draw(_activations))
+        quant, sides = net.tensors[x].quant, st.tuples(st.integers(0, 4), st.integers(0, 4))
+        assert quant is not None
+        value = draw(st.sampled_from([quant.zero_point, quant.zero_point, -128, -5, 127]))
+        paddings = ((0, 0), draw(sides), draw(sides), (0, 0))
+        x = net.move(OpKind.PAD, x, attrs=g.PadAttrs(paddings, value=value))
+        kernel, stride = _fit(net, x, draw(st.tuples(few, few))), draw(st.tuples(few, few))
+        if draw(st.integers(0, 3)) == 0:
+            x = net.pool(draw(_pools), x, kernel, stride, draw(st.booleans()), draw(_activations))
+        else:
+            x = net.conv(
+                x, draw(_few), kernel=kernel, stride=stride, depth_multiplier=draw(st.integers(0, 1))
+            )
     return net.graph([x])

@@ -74,6 +74,18 @@ def pools(draw) -> Case:
 
 
 @st.composite
+def column_pools(draw) -> Case:
+    """Poolings of one column, some of which has windows of three rows."""
+    kernel, width = draw(st.sampled_from([2, 3, 3, 3])), draw(st.integers(1, 3))
+    rows = Axis(
+        draw(st.integers(kernel, 20)), kernel, draw(st.sampled_from([1, 1, 2])), 1, draw(st.integers(0, 1)), 0
+    )
+    return small.draw_pool(
+        draw, rows, Axis(width, width, 1, 1, 0, 0), draw(st.sampled_from([1, 8, 9, 33, 40]))
+    )
+
+
+@st.composite
 def filled_pools(draw) -> Case:
     """AVERAGE_POOL_2D whose padding counts: any padding with which every window meets the input."""
     walked = []
@@ -122,9 +134,9 @@ def spread_depthwise(draw) -> Case:
 
 
 @st.composite
-def one_column(draw, kind: OpKind) -> Case:
-    """Layers with one column of two to nine taps, on up to 40 rows of one column, which may be padded."""
-    kernel, height, stride = draw(st.integers(2, 9)), draw(st.integers(1, 40)), draw(st.integers(1, 2))
+def one_column(draw, kind: OpKind, least: int = 2) -> Case:
+    """Layers with one column of `least` to nine taps, on up to 40 rows of one column, which may be padded."""
+    kernel, height, stride = draw(st.integers(least, 9)), draw(st.integers(1, 40)), draw(st.integers(1, 2))
     dilation = draw(st.integers(1, 2)) if stride == 1 else 1
     extent, top, bottom = (kernel - 1) * dilation + 1, *(draw(st.integers(0, kernel)) for _ in "tb")
     rows = Axis(height, kernel, stride, dilation, top, max(bottom, extent - height - top))
@@ -133,10 +145,13 @@ def one_column(draw, kind: OpKind) -> Case:
 
 
 @st.composite
-def taps(draw, kernels: list[tuple[int, int, int]], most_size: Pair = (8, 40)) -> Case:
+def taps(
+    draw, kernels: list[tuple[int, int, int]], most_size: Pair = (8, 40), strides: tuple[int, ...] = (1,)
+) -> Case:
     """A depthwise layer with one of these kernels: (rows, columns, greatest dilation).
 
-    It has stride 1, up to 24 channels, and any padding (none along an axis of one element).
+    It has up to 24 channels, and any padding (none along an axis of one element). Without dilation, it has
+    one of the strides.
     """
     *kernel, most = draw(st.sampled_from(kernels))
     spread = (draw(st.integers(1, most)), draw(st.integers(min(2, most), most)))
@@ -144,8 +159,9 @@ def taps(draw, kernels: list[tuple[int, int, int]], most_size: Pair = (8, 40)) -
     for longest, size, dilation in zip(most_size, kernel, spread, strict=True):
         length, extent = draw(st.integers(1, longest)), (size - 1) * dilation + 1
         before, after = (draw(st.integers(0, extent if longest > 1 else 0)) for _ in range(2))
-        walked.append(Axis(length, size, 1, dilation, before, max(after, extent - length - before)))
-    count = draw(st.one_of(st.integers(4, 24), st.just(16)))
+        stride = draw(st.sampled_from(strides)) if dilation == 1 else 1
+        walked.append(Axis(length, size, stride, dilation, before, max(after, extent - length - before)))
+    count = draw(st.one_of(st.integers(2, 24), st.just(16)))
     return draw_layer(draw, DEPTHWISE, *walked, count, count)
 
 

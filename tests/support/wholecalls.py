@@ -64,6 +64,8 @@ def whole_call(target: Target, graph: Graph, inputs: Sequence[np.ndarray], seed:
         Argument.IN: lambda: _put_view(memory, x, op, source),
         Argument.IN1: lambda: _put_operand(memory, operands, graph, op, 0),
         Argument.IN2: lambda: _put_operand(memory, operands, graph, op, 1),
+        Argument.IN3: lambda: _put_operand(memory, operands, graph, op, 2),
+        Argument.CHANNEL: lambda: op.attrs.before,  # the first channel that a second operand has
         Argument.OUT: lambda: _put_view(memory, out, op, result),
         Argument.WINDOW: lambda: memory.words(0, rows, 0, columns),
     }
@@ -94,5 +96,6 @@ def _put_operand(memory: Memory, places: Sequence[Address], graph: Graph, op: Op
     _, rows, columns, channels = tensor.nhwc
     pixel = channels * tensor.row_bytes // (columns * channels)
     row = 0 if rows == 1 else columns * pixel
-    place = places[graph.inputs.index(op.inputs[number])]
+    given = tensor.data is None
+    place = places[graph.inputs.index(op.inputs[number])] if given else memory.put(tensor.data)
     return memory.words(place, row, pixel, rows, columns, 0, *out.nhwc[1:3], channels)

@@ -78,9 +78,9 @@ def _describe_loads(planned: Planned, timeline: Timeline) -> Loading | None:
         "again": sum(times > 1 for times in Counter(load.op for load in loads).values()),
         "again_bytes": loaded - sum(size_once.values()),
         "in_slices": sum(load.channels > 0 for load in plan.loads),
-        "ahead": sum(plan.buffers[load.buffer].first < starts[load.op] for load in plan.loads),
+        "early": sum(plan.buffers[load.buffer].first < starts[load.op] for load in plan.loads),
         "fullest_without": without_weights,
-        "bind": without_weights < plan.arena_bytes - plan.alignment,
+        "enlarge_arena": without_weights < plan.arena_bytes - plan.alignment,
         "largest": max(plan.buffers[load.buffer].size for load in plan.loads),
     }
 

@@ -182,7 +182,7 @@ def _find_point(prepared: Prepared, plan: Plan) -> Price | None:
     Its buffers are placed, which proves that it needs no more memory than the plan.
     """
     for graph in prepared.graphs:
-        alone = prepared.of(graph)
+        alone = prepared.with_graph(graph)
         if tensors_written_in_place(graph):
             continue
         found = search_front(alone)

@@ -25,13 +25,15 @@ def describe(simplified: Simplified) -> RemovedChannels | None:
     removed, channels = count_removed(simplified)
     return {
         "channels": removed,
-        "of": channels,
+        "total_channels": channels,
         "macs": total_macs(simplified.graph),
-        "macs_of": total_macs(simplified.whole),
+        "total_macs": total_macs(simplified.whole),
         "weight_bytes": simplified.graph.constant_bytes,
-        "weight_bytes_of": simplified.whole.constant_bytes,
+        "total_weight_bytes": simplified.whole.constant_bytes,
         "layers": [
-            layer for layer in layers if layer["macs"] < layer["macs_of"] or layer["channels"] < layer["of"]
+            layer
+            for layer in layers
+            if layer["macs"] < layer["total_macs"] or layer["channels"] < layer["total_channels"]
         ],
     }
 
@@ -52,16 +54,18 @@ def describe_four_bits(simplified: Simplified, target: Target) -> FourBitWeights
         sizes.append(constants_bytes(kernel, graph, in_bytes))
     return {
         "operators": len(sizes),
-        "of": sum(isinstance(op.attrs, WeightedAttrs) for op in graph.ops),
+        "total_operators": sum(isinstance(op.attrs, WeightedAttrs) for op in graph.ops),
         "bytes": sum(one.stored for one in simplified.narrowed),
-        "bytes_of": sum(sizes),
+        "total_bytes": sum(sizes),
     }
 
 
 def count_removed(simplified: Simplified) -> tuple[int, int]:
     """Returns (the number of removed channels, the number of all channels)."""
     layers = _list_layers(simplified)
-    return sum(one["of"] - one["channels"] for one in layers), sum(one["of"] for one in layers)
+    return sum(one["total_channels"] - one["channels"] for one in layers), sum(
+        one["total_channels"] for one in layers
+    )
 
 
 def _list_layers(simplified: Simplified) -> list[NarrowLayer]:
@@ -73,9 +77,9 @@ def _list_layers(simplified: Simplified) -> list[NarrowLayer]:
         {
             "name": simplified.whole.tensors[before.outputs[0]].name,
             "channels": count_channels(simplified.graph.tensors[after.outputs[0]]),
-            "of": count_channels(simplified.whole.tensors[before.outputs[0]]),
+            "total_channels": count_channels(simplified.whole.tensors[before.outputs[0]]),
             "macs": op_macs(simplified.graph, after),
-            "macs_of": op_macs(simplified.whole, before),
+            "total_macs": op_macs(simplified.whole, before),
         }
         for after, before in pairs
         if before.kind not in ALIAS_KINDS

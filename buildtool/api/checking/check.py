@@ -123,7 +123,7 @@ def _check_kernel(
         "operator": kernel.op,
         "symbol": kernel.symbol,
         "cases": count,
-        "among": among,
+        "in_networks": among,
         "values": values,
         "reached": count > 0,
         "failed": failed,

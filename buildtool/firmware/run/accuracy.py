@@ -83,7 +83,7 @@ def accuracy(
     pairs = Counter(zip(labels, predictions, strict=True))
     return {
         "output": tensor.name,
-        "of": "firmware" if is_complete else "reference",
+        "predictor": "firmware" if is_complete else "reference",
         "firmware": _count_top1([(labels[i], guess) for i, guess in firmware.items()]) if firmware else None,
         "reference": _count_top1(list(zip(labels, reference, strict=True))),
         "classes": _count_classes(pairs, classes),

@@ -251,23 +251,23 @@ def computed(mask: bytes, tensor: Tensor) -> npt.NDArray[np.bool_]:
     return np.frombuffer(mask, np.bool_)[:: tensor.dtype.size]
 
 
-def distance(actual: Array, right: Array, least: Array | None = None) -> npt.NDArray[np.int64]:
-    """Returns the distance of each element of `actual` from that of `right`, the correct values.
+def distance(actual: Array, expected: Array, least: Array | None = None) -> npt.NDArray[np.int64]:
+    """Returns the distance of each element of `actual` from that of `expected`, the correct values.
 
     For float32 it is in units in the last place, and NaN equals NaN. The unit is that of the correct value,
     or of the number in `least` at the same place if that is larger (see `curve_units`).
     """
     if actual.dtype != np.float32:
-        return np.abs(actual.astype(np.int64) - right.astype(np.int64))
+        return np.abs(actual.astype(np.int64) - expected.astype(np.int64))
     places = []
-    for value in (actual, right):
+    for value in (actual, expected):
         bits = np.ascontiguousarray(value).view(np.int32).astype(np.int64)
         places.append(np.where(bits < 0, -(bits & 0x7FFFFFFF) - 1, bits))  # -0 lies below 0
-    both = np.isnan(actual.astype(np.float32)) & np.isnan(right.astype(np.float32))
+    both = np.isnan(actual.astype(np.float32)) & np.isnan(expected.astype(np.float32))
     apart = np.where(both, 0, np.abs(places[0] - places[1]))
     if least is not None:
         with np.errstate(all="ignore"):
-            a, b, size = (x.astype(np.float32) for x in (actual, right, least))
+            a, b, size = (x.astype(np.float32) for x in (actual, expected, least))
             units = np.abs(a.astype(np.float64) - b) / np.spacing(np.maximum(np.abs(b), np.abs(size)))
         apart = np.where(np.isfinite(units), np.minimum(apart, np.ceil(np.nan_to_num(units))), apart)
     return np.asarray(apart, np.int64)
@@ -289,12 +289,12 @@ def difference(
     producers = graph.producers()
     for t in (t for t in tensors if t in expected):
         tensor = graph.tensors[t]
-        right = np.ascontiguousarray(expected[t]).reshape(-1).view(tensor.dtype.value)
+        correct = np.ascontiguousarray(expected[t]).reshape(-1).view(tensor.dtype.value)
         actual = np.frombuffer(tensors[t], tensor.dtype.value)
-        if actual.size != right.size:
-            text = f"{actual.size} elements were returned, {right.size} were expected"
+        if actual.size != correct.size:
+            text = f"{actual.size} elements were returned, {correct.size} were expected"
             raise ToolError(text, tensor=tensor.name)
-        steps = distance(actual, right)
+        steps = distance(actual, correct)
         unequal = steps != 0
         if t in partial:
             unequal &= computed(partial[t], tensor)

@@ -64,8 +64,8 @@ def validation(request: Validate, session: Session) -> ValidationAnswer:
             expected.append(judge.refer(one, reset))
         differences = []
         for run in runs:
-            for number, right in enumerate(expected):
-                differences += difference(planned.graph, number, run.tensors(number), right, run.partial)
+            for number, tensors in enumerate(expected):
+                differences += difference(planned.graph, number, run.tensors(number), tensors, run.partial)
         compared = [t for t in (runs[-1].traces or runs[-1].outputs)[0] if t in expected[0]]
         return {
             **run_answer(planned, plain, judge.answer(), not differences, bounds),

@@ -182,7 +182,7 @@ def _answer(path: str, content: Mapping[str, Any]) -> Figures:
     totals: dict[str, Number] = {}
     units: dict[str, str] = {}
     how = str(content.get("cycles_are") or "")
-    share_unit = f"{PERCENT} of the {(content.get('accuracy') or {}).get('of')}"  # the two may differ
+    share_unit = f"{PERCENT} of the {(content.get('accuracy') or {}).get('predictor')}"  # the two may differ
     own_units = {COST: str(content.get("cost_unit", "")), "cycles": how, "run_ms": how}
     own_units |= dict.fromkeys(SHARES, share_unit)
     content = _flatten_data_set(content) if "fed" in content else _with_run(content)
@@ -237,7 +237,7 @@ def _flatten_data_set(content: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def shares(accuracy: Accuracy) -> dict[str, float]:
     """Returns top-1, recall and precision, from 0 to 1. Recall and precision are those of the worst class."""
-    top1 = accuracy["firmware"] if accuracy["of"] == "firmware" else accuracy["reference"]
+    top1 = accuracy["firmware"] if accuracy["predictor"] == "firmware" else accuracy["reference"]
     classes = accuracy["classes"]
     assert top1 is not None
     return {

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from buildtool.client import BuildtoolError, UsageError, hashing_always, options_of
 from buildtool.client import options as table
-from buildtool.fronts.cmake import called, describing, inputs, requests
+from buildtool.fronts.cmake import called_kernels, describing, inputs, requests
 from buildtool.fronts.cmake.describing import depends, describe, group, is_native, locate
 from buildtool.fronts.cmake.quoting import path, quote, set_lines, set_list, shell, write_whole
 from buildtool.fronts.cmake.requests import Context
@@ -98,7 +98,7 @@ def _kernels(
     chosen = {source["object"]: locate(answer, source["file"]) for source in kernels["sources"]}
     library = [source for source in group(answer, "startup")["sources"] if _is_library(source)]
     others = {f"library/{source['object']}": locate(answer, source["file"]) for source in library}
-    called.write(file, context, chosen, others)
+    called_kernels.write(file, context, chosen, others)
     includes, tools = _includes(answer, kernels), answer["tools"]
     sources = [*chosen.values(), *others.values()]
     text = "\0".join([*sources, "", *includes, "", *tools["exact"], "", *tools["defines"]])
@@ -123,7 +123,7 @@ def firmware(context: Context) -> Iterator[str]:
         for source in part["sources"]
         if not _is_library(source)
     }
-    called.write(f"{context['folder']}.called", context, sources)
+    called_kernels.write(f"{context['folder']}.called", context, sources)
     includes = [folder for part in parts for folder in _includes(answer, part, emitted)]
     yield set_list("image_includes", dict.fromkeys(includes))
     yield set_list("image_name", [files["image"].rpartition(".")[0]])

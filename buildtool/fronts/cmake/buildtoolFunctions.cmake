@@ -269,7 +269,7 @@ macro(_buildtool_kernels)
   set_property(TARGET ${kernels} APPEND PROPERTY BUILDTOOL_CALLED "${kernels_called}")
 endmacro()
 
-# Makes FOLDER/sources.c, the one source of a target. Its `launcher` compiles the sources in FOLDER.called (called.py).
+# Makes FOLDER/sources.c, the one source of a target. Its `launcher` compiles the sources in FOLDER.called (called_kernels.py).
 macro(_buildtool_sources)
   file(CONFIGURE OUTPUT "${folder}/sources.c" CONTENT "typedef int nn_sources; /* FOLDER.called names them */\n")
   set_source_files_properties("${folder}/sources.c" PROPERTIES

@@ -23,13 +23,13 @@ if sys.argv[1:2] == ["check"]:
 
     sys.exit(inputs.check(sys.argv[2]))
 if sys.argv[1:2] == ["called"]:
-    from buildtool.fronts.cmake import called
+    from buildtool.fronts.cmake import called_kernels
 
-    sys.exit(called.update(*sys.argv[2:]))
+    sys.exit(called_kernels.update(*sys.argv[2:]))
 if sys.argv[1:2] == ["compile"]:
-    from buildtool.fronts.cmake import called
+    from buildtool.fronts.cmake import called_kernels
 
-    sys.exit(called.compile_sources(*sys.argv[2:]))
+    sys.exit(called_kernels.compile_sources(*sys.argv[2:]))
 if sys.argv[1:2] in (["plan"], ["confirm"]):
     from buildtool.fronts.cmake import planning
 

@@ -20,7 +20,7 @@ from buildtool.fronts.python.commands import spell_error
 from buildtool.fronts.python.progress import Progress, listening
 from buildtool.fronts.sweep import results, running
 from buildtool.fronts.sweep.candidates import Job, Study, batches, file_stem, read_study, study_of
-from buildtool.fronts.sweep.fronts import by_board, front
+from buildtool.fronts.sweep.unbeaten import by_board, front
 from buildtool.fronts.sweep.worker import FAILED, STATUS, Row, network_bytes
 
 PathText = str | PathLike[str]

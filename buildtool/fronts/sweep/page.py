@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from buildtool.api.requests import options_of
-from buildtool.fronts.sweep.fronts import Measure, by_board, front, measures
+from buildtool.fronts.sweep.unbeaten import Measure, by_board, front, measures
 from buildtool.fronts.sweep.worker import DONE, FAILED, STATUS, Row
 from buildtool.fronts.texts.html import front as layout
 from buildtool.fronts.texts.html.arena import Tick

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from buildtool.fronts.sweep.changes import CandidateChange
-from buildtool.fronts.sweep.fronts import by_board, front, measures
+from buildtool.fronts.sweep.unbeaten import by_board, front, measures
 from buildtool.fronts.sweep.worker import FAILED, STATUS, Row
 from buildtool.fronts.texts import table
 from buildtool.fronts.texts.table import count, plain

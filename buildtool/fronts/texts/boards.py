@@ -89,14 +89,14 @@ def board_lines(answer: BoardFacts) -> Iterator[str]:
     if loads := answer["loading"]:
         yield (
             f"weights are loaded: {count(loads['bytes'], 'byte')} of {loads['operators']} operators, "
-            f"{loads['ahead']} of them ahead, {loads['in_slices']} in slices"
+            f"{loads['early']} of them ahead, {loads['in_slices']} in slices"
         )
         if loads["again"]:
             yield (
                 f"  those of {loads['again']} are loaded again and again while their region runs: "
                 f"{count(loads['again_bytes'], 'byte')} more"
             )
-        if loads["bind"]:
+        if loads["enlarge_arena"]:
             yield f"  their buffers bind: everything else takes {count(loads['fullest_without'], 'byte')}"
     yield from note_lines(answer["note"])
 
@@ -116,7 +116,7 @@ def check_text(answer: CheckAnswer, written: str) -> str:
     rows: list[list[Cell]] = []
     for row in answer["kernels"]:
         verdict = "FAILED" if row["failed"] is not None else "equal" if row["reached"] else "not reached"
-        rows.append([row["board"], row["kernel"], row["operator"], row["cases"], row["among"], verdict])
+        rows.append([row["board"], row["kernel"], row["operator"], row["cases"], row["in_networks"], verdict])
     lines = [head, "", table(titles, rows)]
     for row in answer["kernels"]:
         failed = row["failed"]

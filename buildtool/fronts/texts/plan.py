@@ -163,7 +163,13 @@ def _narrow_layers(answer: PlanAnswer) -> str:
     layers = answer["removed"]["layers"]
     names = short_names([layer["name"] for layer in layers])
     rows: list[list[Cell]] = [
-        [shorten(name, NAME_WIDTH), layer["channels"], layer["of"], layer["macs"], layer["macs_of"]]
+        [
+            shorten(name, NAME_WIDTH),
+            layer["channels"],
+            layer["total_channels"],
+            layer["macs"],
+            layer["total_macs"],
+        ]
         for name, layer in zip(names, layers, strict=True)
     ]
     title = "Layers with removed channels:"

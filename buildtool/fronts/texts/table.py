@@ -241,16 +241,17 @@ def state_suffix(size: int) -> str:
 
 def removed_text(removed: RemovedChannels) -> str:
     """Returns words that say how many channels are removed, and what that saves."""
-    some = f"{removed['channels']:,} of {removed['of']:,} are removed, as they are constant or unused"
-    macs = f"MACs {removed['macs_of']:,} -> {removed['macs']:,}"
-    sizes = f"{removed['weight_bytes_of']:,} -> {removed['weight_bytes']:,} bytes"
+    channels = f"{removed['channels']:,} of {removed['total_channels']:,}"
+    some = f"{channels} are removed, as they are constant or unused"
+    macs = f"MACs {removed['total_macs']:,} -> {removed['macs']:,}"
+    sizes = f"{removed['total_weight_bytes']:,} -> {removed['weight_bytes']:,} bytes"
     return f"{some}; {macs}, weights before packing {sizes}"
 
 
 def four_bits_text(weights: FourBitWeights) -> str:
     """Returns words that say how many operators' weights are stored in four bits, and what that saves."""
-    some = f"{weights['operators']:,} of {count(weights['of'], 'operator')} with weights"
-    return f"weights of {some} in four bits: {weights['bytes_of']:,} -> {weights['bytes']:,} bytes"
+    some = f"{weights['operators']:,} of {count(weights['total_operators'], 'operator')} with weights"
+    return f"weights of {some} in four bits: {weights['total_bytes']:,} -> {weights['bytes']:,} bytes"
 
 
 def floats_text(work: FloatWork) -> str:

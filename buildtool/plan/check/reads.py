@@ -55,8 +55,12 @@ class Taps:
         if self.spans:
             read = self.spans[made[0] : made[1]]
             return min((span[0] for span in read), default=0), max((span[1] for span in read), default=0)
-        first, end = made[0] * self.stride - self.pad, (made[1] - 1) * self.stride - self.pad + self.extent
-        return max(0, first), min(self.size, end)
+        first = max(
+            made[0], (self.pad - self.extent) // self.stride + 1
+        )  # those before it lie in the padding
+        last = min(made[1] - 1, (self.size + self.pad - 1) // self.stride)  # those after it, too
+        begin, end = (q * self.stride - self.pad for q in (first, last))
+        return max(0, begin), min(self.size, end + self.extent)
 
 
 @dataclass(frozen=True)

@@ -370,6 +370,11 @@ static void tap(const struct replay_model *m, const struct replay_taps *taps, in
         }
         return;
     }
+    /* Outputs that read something: those before and after lie in the padding. */
+    int64_t least = taps->pad < taps->extent ? 0 : (taps->pad - taps->extent) / taps->stride + 1;
+    int64_t most = (taps->size + taps->pad - 1) / taps->stride;
+    from = from < least ? least : from;
+    to = to - 1 < most ? to : most + 1;
     int64_t low = from * taps->stride - taps->pad;
     int64_t high = (to - 1) * taps->stride - taps->pad + taps->extent;
     *first = low > 0 ? low : 0;

@@ -42,7 +42,7 @@ from buildtool.plan.check.reads import (
 )
 from buildtool.plan.check.states import updates
 from buildtool.plan.schedule.delivery import delivered_image
-from buildtool.plan.schedule.schedule import Steps, portions
+from buildtool.plan.schedule.schedule import Steps
 from buildtool.plan.schedule.timeline import Timeline, load_steps
 from buildtool.plan.types import SOURCE, Buffer, BufferKind, Load, Move, Plan, Region, Step, replace_numbers
 from buildtool.target.types import Contract, KernelVariant
@@ -292,17 +292,16 @@ class Replay:
         loading, sums = sorted(self._loads_at), np.zeros(len(graph.ops) + 1, np.int64)  # SOURCE's come last
         for run, first in zip(timeline.runs, timeline.starts, strict=False):
             self._move(first)
-            end, steps = first + run.count, run.steps
-            for _, some in portions(steps):
-                self._check_windows(some)
-                height, width = (some[:, i + 1].astype(np.int64) - some[:, i] for i in (1, 3))
-                np.add.at(sums, some[:, 0], height * width)
-            cuts = loading[bisect_right(loading, first) : bisect_left(loading, end)]
-            for start, stop in pairwise([first, *cuts, end]):
-                self._load(start)
-                self._refuse_mixed(run.region)
-                for _, some in portions(steps[start - first : stop - first]):
-                    self.run_steps(some, run.region.is_streamed)
+            for begin, steps in run.portions():
+                self._check_windows(steps)
+                height, width = (steps[:, i + 1].astype(np.int64) - steps[:, i] for i in (1, 3))
+                np.add.at(sums, steps[:, 0], height * width)
+                at = first + begin
+                cuts = loading[bisect_right(loading, at) : bisect_left(loading, at + len(steps))]
+                for start, stop in pairwise([at, *cuts, at + len(steps)]):
+                    self._load(start)
+                    self._refuse_mixed(run.region)
+                    self.run_steps(steps[start - at : stop - at], run.region.is_streamed)
         if self._moves_at:
             first = min(self._moves_at)
             raise PlanError(f"a tensor moves at step {first}, but no region begins with that step")

@@ -60,7 +60,7 @@ def _passes_may_pay(prepared: Prepared, best: Plan | None) -> bool:
         return False
     if best is None or not holds(prepared.target.board, best) or prepared.options.objective == Objective.RAM:
         return True
-    return all(best.cost > least_cost(prepared.of(graph)) for graph in prepared.graphs)
+    return all(best.cost > least_cost(prepared.with_graph(graph)) for graph in prepared.graphs)
 
 
 def _pass_pays(alone: Prepared, best: Plan | None) -> bool:
@@ -240,7 +240,7 @@ def _choose_best(prepared: Prepared) -> Choice:
         before = _best(choices, prepared)
         graphs = tuple(variant.graphs(prepared)) if variant.may_pay(prepared, before) else ()
         for number, (index, graph) in enumerate(graphs, 1):
-            alone = prepared.of(graph)
+            alone = prepared.with_graph(graph)
             if (choices and not work.goes_on()) or not variant.pays(alone, _best(choices, prepared)):
                 continue
             # A graph that is hard to place leaves a share of the work for the others.
@@ -272,7 +272,7 @@ def _plans_of(
         trying: Graph | None = form
         while trying is not None:
             # its optimality gap is not known yet
-            form_problem = variant.problem(replace(alone.of(trying), gaps={}))
+            form_problem = variant.problem(replace(alone.with_graph(trying), gaps={}))
             try:
                 plan = variant.finish(plan_of(form_problem), form_problem)
             except PlanError as error:

@@ -59,14 +59,16 @@ def points(
     placing = _Placing(allowed, below, ram if filled else None, smallest)
     placed: list[Point] = []
     for graph in prepared.graphs[len(prepared.unsliced) :]:  # their plans usually beat the others
-        placed += _place_one_order(prepared.of(graph), placing)
+        placed += _place_one_order(prepared.with_graph(graph), placing)
     earlier = tuple(placed)
     for graph in (*prepared.unsliced, *prepared.viewed):
-        placed += _place_one_order(prepared.of(graph), placing, earlier)
+        placed += _place_one_order(prepared.with_graph(graph), placing, earlier)
     placed += _place_second_passes(prepared, placing, placed)
     allowed_points = [p for p in placed if allowed.allow(p.plan)]
     if not allowed_points and prepared.options.max_cost is not None:
-        allowed_points = [p for graph in prepared.every_graph for p in _cheapest(prepared.of(graph), allowed)]
+        allowed_points = [
+            p for graph in prepared.every_graph for p in _cheapest(prepared.with_graph(graph), allowed)
+        ]
     return pareto_front(allowed_points)
 
 
@@ -219,7 +221,7 @@ def _place_second_passes(prepared: Prepared, placing: _Placing, earlier: Sequenc
 
     Points that a point in `earlier` beats in memory and work are left out.
     """
-    fronts = [search_front(prepared.of(graph)) for graph in prepared.with_second_passes]
+    fronts = [search_front(prepared.with_graph(graph)) for graph in prepared.with_second_passes]
     order = sorted(
         (point.live_bytes, point.work, number, index)
         for number, front in enumerate(fronts)
@@ -230,7 +232,7 @@ def _place_second_passes(prepared: Prepared, placing: _Placing, earlier: Sequenc
         front = fronts[number]
         if _is_beaten(front.points[index], placed) or not prepared.session.work.goes_on():
             continue
-        alone, bare = prepared.of(front.graph), front.plan(index)
+        alone, bare = prepared.with_graph(front.graph), front.plan(index)
         plan = with_loads(bare, alone, placing.room)
         if plan.cost < placing.below:
             placed.append(_point_with_constants(plan, bare, alone, live))
@@ -292,4 +294,4 @@ def front_factor(prepared: Prepared) -> float:
     if prepared.options.strategy != Strategy.BEST:
         return 1.0
     graphs = (graph for graph in prepared.every_graph if not tensors_written_in_place(graph))
-    return max(search_front(prepared.of(graph)).factor for graph in graphs)
+    return max(search_front(prepared.with_graph(graph)).factor for graph in graphs)

@@ -135,7 +135,7 @@ class Prepared:
         graphs = self.graphs[:1] if follows and options.order != Order.BEST else self.unsliced
         return replace(self, graphs=graphs, options=options, bounded=False, sliced=False)
 
-    def of(self, graph: Graph) -> Prepared:
+    def with_graph(self, graph: Graph) -> Prepared:
         """Returns the problem of planning only this graph."""
         return replace(self, graphs=(graph,), varied=False, sliced=False)
 
@@ -143,7 +143,7 @@ class Prepared:
     def viewed(self) -> tuple[Graph, ...]:
         """Returns the graphs with views in place of operators that copy channels, where this is possible."""
         graphs = self.unsliced if self.varied else ()
-        return tuple(chain.from_iterable(graphs_with_views(self.of(graph)) for graph in graphs))
+        return tuple(chain.from_iterable(graphs_with_views(self.with_graph(graph)) for graph in graphs))
 
     @cached_property
     def with_second_passes(self) -> tuple[Graph, ...]:
@@ -152,7 +152,7 @@ class Prepared:
         A search finds them.
         """
         graphs = self.graphs if self.varied else ()
-        return tuple(chain.from_iterable(with_passes(self.of(graph)) for graph in graphs))
+        return tuple(chain.from_iterable(with_passes(self.with_graph(graph)) for graph in graphs))
 
     def graph_for(self, index: int, plan: Plan) -> Graph:
         """Returns the graph at an index in `every_graph`, with a plan's views.
@@ -438,7 +438,7 @@ def least_cost_with_passes(repeating: Prepared) -> float:
     from buildtool.plan.search.passsearch import least_cost
     from buildtool.plan.search.regions import INFINITE
 
-    alone = repeating.of(without_second_passes(repeating.graph))
+    alone = repeating.with_graph(without_second_passes(repeating.graph))
     most = INFINITE if alone.ram is None else alone.ram
     return alone.session.remember(
         "least cost with passes",
@@ -454,7 +454,7 @@ def _networks(alone: Prepared) -> tuple[PassNetwork, ...]:
 
     return networks_with_passes(
         alone.graph,
-        lambda graph: space_of(graph, alone.target, settings(alone.of(graph)), alone.session),
+        lambda graph: space_of(graph, alone.target, settings(alone.with_graph(graph)), alone.session),
     )
 
 

@@ -59,7 +59,7 @@ def _least(prepared: Prepared) -> Plan | None:
 
     options = replace(prepared.options, ram=None, objective=Objective.RAM)
     with contextlib.suppress(PlanError):
-        return plan_of(replace(prepared.of(prepared.graph), options=options, bounded=False, gaps={}))
+        return plan_of(replace(prepared.with_graph(prepared.graph), options=options, bounded=False, gaps={}))
     return None
 
 

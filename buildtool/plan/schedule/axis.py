@@ -47,9 +47,38 @@ class Axis:
         """Returns `high` for an array of output elements."""
         return (q - 1) * self.stride - self.pad + self.kernel
 
+    def read(self, low: N, high: N, size: int) -> tuple[N, N]:
+        """Returns the ranges of `size` input elements that the output ranges [low, high) read.
+
+        A range is empty if the output range is empty, or reads nothing but padding.
+        """
+        begin, end = self.begin, self.reach(size)
+        first = np.minimum(end, np.maximum(begin, self.lows(low)))
+        after = np.minimum(end, np.maximum(begin, self.highs(high)))
+        return first, np.where(low < high, after, first)
+
     def extent(self, n: int) -> int:
         """Returns how many input elements n neighbouring output elements read, padding included."""
         return (n - 1) * self.stride + self.kernel
+
+    @property
+    def begin(self) -> int:
+        """Returns the first input element that windows read.
+
+        It is above 0 if the first windows lie in the padding, and the next one leaves out elements.
+        """
+        return max(0, self.low(max(0, (self.pad - self.kernel) // self.stride + 1)))
+
+    def reach(self, size: int) -> int:
+        """Returns one past the last of `size` input elements that windows read.
+
+        It is less than `size` if windows leave out the last elements, and the next one lies in the padding.
+        """
+        return max(0, min(size, self.high(-(-(size + self.pad) // self.stride))))
+
+    def meets(self, n: int, size: int) -> bool:
+        """Returns whether each of n output elements reads some of `size` input elements, not only padding."""
+        return self.high(1) > 0 and self.low(n - 1) < size
 
     def ready(self, made: int) -> int:
         """Returns how many output elements can be made of the first `made` input elements; may be below 0."""
@@ -104,6 +133,19 @@ class AxisTable(Axis):
         """Returns the largest number of input elements that n neighbouring output elements read."""
         q = np.arange(len(self.first))
         return int((self.highs(q + n) - self._lows[:-1]).max())
+
+    @property
+    def begin(self) -> int:
+        """Returns 0: ranges have no elements in front of the first."""
+        return 0
+
+    def reach(self, size: int) -> int:
+        """Returns `size`: no range goes beyond it."""
+        return size
+
+    def meets(self, n: int, size: int) -> bool:
+        """Returns True: an element that reads nothing is no hindrance."""
+        return True
 
     def ready(self, made: int) -> int:
         """Returns how many output elements can be made of the first `made` input elements."""

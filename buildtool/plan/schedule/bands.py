@@ -129,7 +129,7 @@ def row_ends(graph: Graph, group: Group, ends: N) -> list[N]:
     found = [need]
     for position in reversed(group.ops[1:]):
         axis, tensor = axes(graph, graph.ops[position])[0], row_inputs(graph, graph.ops[position])[0]
-        need = np.minimum(graph.tensors[tensor].nhwc[1], axis.highs(need))
+        need = np.minimum(axis.reach(graph.tensors[tensor].nhwc[1]), axis.highs(need))
         found.append(need.astype(ends.dtype))
     return found[::-1]
 

@@ -111,6 +111,26 @@ def together(graph: Graph, ops: Sequence[int]) -> bool:
     return len(ops) == 1 or not any(graph.ops[position].kind in UNEVEN_KINDS for position in ops)
 
 
+def meets_input(graph: Graph, ops: Sequence[int]) -> bool:
+    """Returns whether each row that a group makes from a tensor inside it reads a row of that tensor.
+
+    A row that does not is made of padding alone.
+    """
+    later = (graph.ops[position] for position in ops[1:])
+    reads = ((op, t) for op in later for t in row_inputs(graph, op))
+    return all(axes(graph, op)[0].meets(rows(graph, op), graph.tensors[t].nhwc[1]) for op, t in reads)
+
+
+def forks_over_padding(graph: Graph, ops: Sequence[int]) -> bool:
+    """Returns whether two operators of a group read one of its tensors, and some rows are padding alone.
+
+    The rows that such readers need together are no range: one of them may need none.
+    """
+    inner = {graph.ops[position].outputs[0] for position in ops[:-1]}
+    read = [t for position in ops for t in row_inputs(graph, graph.ops[position]) if t in inner]
+    return len(set(read)) < len(read) and not meets_input(graph, ops)
+
+
 def read_whole(graph: Graph, group: Group) -> frozenset[int]:
     """Returns the tensors of which a group's operators need all rows for every row that they make."""
     return frozenset(
@@ -153,6 +173,8 @@ def objection(
     if not together(graph, ops):
         uneven = next(position for position in ops if graph.ops[position].kind in UNEVEN_KINDS)
         return uneven, "enlarges its input: it runs in a group of its own"
+    if forks_over_padding(graph, ops):
+        return ops[-1], "is in a group with rows of padding alone, and a tensor that two operators read"
     group, last = Group(ops), graph.ops[ops[-1]]
     try:
         along = needs(graph, group)

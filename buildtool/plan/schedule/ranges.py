@@ -21,7 +21,7 @@ class Ranges(NamedTuple):
 
         `size`: how many elements the input has along the axis.
         """
-        return Ranges(np.maximum(0, axis.lows(self.low)), np.minimum(size, axis.highs(self.high)))
+        return Ranges(*axis.read(self.low, self.high, size))
 
     @property
     def length(self) -> int:
@@ -82,6 +82,6 @@ def held(made: Ranges, readers: Iterable[tuple[Axis, Ranges]]) -> int:
         reads = np.flatnonzero(own.low < own.high)
         following = np.searchsorted(reads, calls)
         is_read = following < len(reads)
-        first = np.maximum(0, axis.lows(own.low[reads[following[is_read]]]))
+        first = np.maximum(axis.begin, axis.lows(own.low[reads[following[is_read]]]))
         lowest[is_read] = np.minimum(lowest[is_read], first)
     return max(1, int((made.high[calls] - lowest).max(initial=0)))

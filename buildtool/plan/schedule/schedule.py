@@ -8,9 +8,10 @@ input a few rows at a time (see `branches`).
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +29,7 @@ from buildtool.plan.schedule.branches import branches
 from buildtool.plan.schedule.delivery import delivered_image, drives
 from buildtool.plan.schedule.inner import (
     driving_tensor,
+    forks_over_padding,
     inner_tensors,
     needs,
     remember,
@@ -42,7 +44,7 @@ from buildtool.plan.types import SOURCE, Group, Region, Scheme
 Columns = npt.NDArray[np.int64]
 Steps = Ints  # one row per step, with the fields of types.Step in their order
 FEW = 64  # up to this many lines are not compressed
-MOST_AT_ONCE = 1 << 16  # steps for which numbers are computed together
+MOST_AT_ONCE = 1 << 16  # the number of steps, roughly, that are computed, packed and unpacked together
 
 
 class Advance(NamedTuple):
@@ -78,27 +80,36 @@ class Run:
 
     Rows and columns of a step are those of Tensor.nhwc of the operator's first output. `count` is the number
     of steps. Both lists are stored compressed and are unpacked at each read, as long plans hold thousands of
-    runs.
+    runs. Steps are stored in portions, each with its number of steps: a large image has millions of them.
     """
 
     region: Region
     count: int
-    packed_steps: bytes
+    packed_steps: tuple[tuple[int, bytes], ...]
     advance_count: int
     packed_advances: bytes
 
     @staticmethod
-    def of(region: Region, advances: Ints, steps: Steps) -> Run:
+    def of(region: Region, advances: Ints, portions: Iterable[Steps]) -> Run:
         """Returns a run with these advances and steps.
 
-        `advances`: an array with a row (group, last operator, y0, y1) for each advance.
+        `advances`: an array with a row (group, last operator, y0, y1) for each advance. `portions`: the
+        steps, in order.
         """
-        return Run(region, len(steps), _pack(steps), len(advances), _pack(advances))
+        packed = tuple((len(steps), _pack(steps)) for steps in portions)
+        return Run(region, sum(count for count, _ in packed), packed, len(advances), _pack(advances))
 
     @property
     def steps(self) -> Steps:
-        """Returns the steps as an array, one row for each."""
-        return _unpack(self.packed_steps, self.count, 5)
+        """Returns the steps as an array, one row for each. For large images it needs much memory."""
+        return np.concatenate([np.empty((0, 5), np.int32), *(steps for _, steps in self.portions())])
+
+    def portions(self) -> Iterator[tuple[int, Steps]]:
+        """Yields the steps in portions, each with the number of its first step."""
+        begin = 0
+        for count, packed in self.packed_steps:
+            yield begin, _unpack(packed, count, 5)
+            begin += count
 
     @property
     def advances(self) -> tuple[Advance, ...]:
@@ -129,11 +140,10 @@ class Run:
         if self.count == 1:
             ((only, y0, y1, x0, x1),) = self.steps.tolist()
             return {only: Activity(0, 0, x1 - x0, (y1 - y0) * (x1 - x0))}
-        steps = self.steps
-        lowest, highest = int(steps[:, 0].min()), int(steps[:, 0].max())
+        lowest, highest = min(SOURCE, *self.region.ops), max(self.region.ops)
         widest, area = np.zeros((2, highest - lowest + 1), np.int64)
         first, last = np.full((2, len(area)), -1)
-        for begin, some in portions(steps):
+        for begin, some in self.portions():
             ops, y0, y1, x0, x1 = some.T
             place, width = ops - lowest, x1 - x0  # numbered from 0, as indices
             area += np.bincount(place, (y1 - y0).astype(np.int64) * width, len(area)).astype(np.int64)
@@ -150,15 +160,6 @@ class Run:
 def count_executed_macs(graph: Graph, run: Run) -> int:
     """Returns the multiply-accumulates of a run, repetitions included."""
     return sum(pixel_macs(graph, graph.ops[op], a.pixels) for op, a in run.activities.items() if op != SOURCE)
-
-
-def portions(steps: Steps) -> Iterator[tuple[int, Steps]]:
-    """Yields steps in portions of at most MOST_AT_ONCE, each with the number of its first step.
-
-    Numbers that are computed for each step of a large image would otherwise need as much memory as its steps.
-    """
-    for begin in range(0, len(steps), MOST_AT_ONCE):
-        yield begin, steps[begin : begin + MOST_AT_ONCE]
 
 
 def _pack(lines: Ints) -> bytes:
@@ -196,7 +197,7 @@ def run(region: Region, graph: Graph, image: str = Image.OVERWRITABLE) -> Run:
     if image == Image.STREAM and position == delivered_image(graph).first:
         delivered = _delivery(graph, np.arange(_image_rows(graph), dtype=np.int32))
         steps = np.concatenate([delivered, steps])
-    return Run.of(region, np.empty((0, 4), np.int32), steps)
+    return Run.of(region, np.empty((0, 4), np.int32), [steps])
 
 
 def _last(group: Group, graph: Graph) -> int:
@@ -220,7 +221,8 @@ def links(region: Region, graph: Graph) -> list[Link]:
         is_invalid |= group.scheme is Scheme.EDGES and not group.hand_off
         last = graph.ops[_last(group, graph)] if not is_invalid else None
         is_chain = group.scheme in (Scheme.HALO, Scheme.H_CACHED, Scheme.EDGES)
-        if last is None or (is_chain and not together(graph, group.ops)):
+        is_invalid |= is_chain and (not together(graph, group.ops) or forks_over_padding(graph, group.ops))
+        if last is None or is_invalid:
             raise PlanError(f"operators {list(group.ops)} cannot run under scheme '{group.scheme}'")
         if group.in_bands:
             objection = swaps_objection if group.scheme is Scheme.SWAPS else bands_objection
@@ -262,34 +264,39 @@ def _image_rows(graph: Graph) -> int:
     return graph.tensors[delivered_image(graph).tensor].nhwc[1]
 
 
-def _steps_of(chain: Sequence[Link], graph: Graph, advances: Ints) -> Steps:
-    """Returns the steps of all advances of a streamed region.
+def _steps_of(chain: Sequence[Link], graph: Graph, advances: Ints) -> Iterator[Steps]:
+    """Yields the steps of all advances of a streamed region, in portions of about MOST_AT_ONCE steps."""
+    length = advances[:, 3] - advances[:, 2]  # in steps: a streamed image comes row by row
+    calls: dict[int, Ints] = {}  # operator that ends an advance -> the calls of the advance
+    found = distinct(advances[:, 1])
+    for last, at in zip(found.values.tolist(), found.first.tolist(), strict=True):
+        if last != SOURCE:
+            calls[last] = _calls(chain[advances[at, 0]], last, graph)
+            length[advances[:, 1] == last] = len(calls[last])
+    cuts = np.flatnonzero(np.diff((np.cumsum(length, dtype=np.int64) - 1) // MOST_AT_ONCE)) + 1
+    for first, end in pairwise([0, *cuts.tolist(), len(advances)]):
+        yield _portion(chain, graph, advances[first:end], length[first:end], calls)
+
+
+def _portion(
+    chain: Sequence[Link], graph: Graph, advances: Ints, length: Ints, calls: Mapping[int, Ints]
+) -> Steps:
+    """Returns the steps of some advances that follow each other.
 
     Advances with the same last operator are computed together; then their steps are put in their places.
+    `length`: the number of steps of each advance. `calls`: the calls of an advance, by its last operator.
     """
-    spans = advances[:, 2:]
-    length = spans[:, 1] - spans[:, 0]  # in steps: a streamed image comes row by row
-    kinds = []
+    spans, begin = advances[:, 2:], np.cumsum(length) - length
+    steps = np.empty((int(length.sum()), 5), np.int32)
     for last in distinct(advances[:, 1]).values.tolist():
         at = np.flatnonzero(advances[:, 1] == last)
-        link, calls = chain[advances[at[0], 0]], None
-        if last != SOURCE:
-            calls = _calls(link, last, graph)
-            length[at] = len(calls)
-        kinds.append((at, link, last, calls))
-    begin = np.cumsum(length) - length
-    steps = np.empty((int(length.sum()), 5), np.int32)
-    for at, link, last, calls in kinds:
-        if calls is not None:
-            ops = (last,) if link.branches is not None else link.group.ops
-            each = max(1, MOST_AT_ONCE // max(1, len(calls)))  # advances at a time
-            for some in (at[i : i + each] for i in range(0, len(at), each)):
-                steps[begin[some, None] + np.arange(len(calls))] = _block(
-                    link, ops, calls, graph, spans[some]
-                )
-        else:
-            y = np.arange(spans[at[-1], 1])
+        if last == SOURCE:
+            y = np.arange(spans[at[0], 0], spans[at[-1], 1])
             steps[np.repeat(begin[at] - spans[at, 0], length[at]) + y] = _delivery(graph, y)
+        else:
+            link, own = chain[advances[at[0], 0]], calls[last]
+            ops = (last,) if link.branches is not None else link.group.ops
+            steps[begin[at, None] + np.arange(len(own))] = _block(link, ops, own, graph, spans[at])
     return steps
 
 
@@ -339,8 +346,7 @@ def row_ranges(group: Group, graph: Graph, y0: N, y1: N) -> tuple[N, N]:
         ranges.append((low, high))
         axis, _ = axes(graph, op)
         for t in row_inputs(graph, op):
-            first = np.maximum(0, axis.lows(low))
-            end = np.minimum(graph.tensors[t].nhwc[1], axis.highs(high))
+            first, end = axis.read(low, high, graph.tensors[t].nhwc[1])
             other = spans.get(t, (first, end))
             spans[t] = (np.minimum(other[0], first), np.maximum(other[1], end))
     lows, highs = zip(*reversed(ranges), strict=True)
@@ -379,7 +385,8 @@ def column_ranges(group: Group, graph: Graph) -> list[Ranges]:
         made, first = column_gains(own_ends, None if result in whole else read_from.get(result))
         ranges.append(made)
         for t in row_inputs(graph, op):
-            low = axes(graph, op)[1].lows(first)
+            _, axis = axes(graph, op)
+            low = np.maximum(axis.begin, axis.lows(first))
             read_from[t] = np.minimum(low, read_from.get(t, low))
     return ranges[::-1]
 
@@ -409,6 +416,7 @@ def column_ends(group: Group, graph: Graph, ends: Columns) -> Columns:
     for op in (graph.ops[position] for position in reversed(group.ops)):
         _, axis = axes(graph, op)
         for t in row_inputs(graph, op):
-            need = np.minimum(graph.tensors[t].nhwc[2], axis.highs(columns_needed[op.outputs[0]]))
+            end = axis.reach(graph.tensors[t].nhwc[2])
+            need = np.minimum(end, axis.highs(columns_needed[op.outputs[0]]))
             columns_needed[t] = np.maximum(need, columns_needed.get(t, need))
     return np.stack([columns_needed[graph.ops[position].outputs[0]] for position in group.ops])

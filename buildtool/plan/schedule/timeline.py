@@ -90,7 +90,10 @@ class Timeline:
 
     def step(self, number: int) -> Step:
         """Returns the step with this number."""
-        return Step(*self.steps[number].tolist())
+        index = self.region_at(number)
+        number -= self.starts[index]
+        every = self.runs[index].portions()
+        return next(Step(*some[number - at].tolist()) for at, some in every if number < at + len(some))
 
     def region_at(self, number: int) -> int:
         """Returns the position of the region that runs in a step."""

@@ -208,8 +208,8 @@ class Blocks:
             works.append(work)
             if e > self.lowest[last]:
                 vertical, horizontal = self.e.axes_of[e]
-                rows = min(self.e.heights[e - 1], vertical.high(rows))
-                columns = max(0, min(self.e.widths[e - 1], horizontal.high(columns)))
+                rows = min(vertical.reach(self.e.heights[e - 1]), vertical.high(rows))
+                columns = max(0, min(horizontal.reach(self.e.widths[e - 1]), horizontal.high(columns)))
         return works
 
     def _axis(self, first: int, last: int) -> Axis | None:

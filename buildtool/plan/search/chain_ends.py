@@ -85,7 +85,8 @@ class ChainEnds:
         width = self._e.widths[last]
         end, first, late = width, min(width, pixels or width), 1  # columns after all calls, after the first
         for e in range(last, self._lowest[last], -1):
-            axis, most = self._e.axes_of[e][1], self._e.widths[e - 1]
+            axis = self._e.axes_of[e][1]
+            most = axis.reach(self._e.widths[e - 1])
             end, first = min(most, axis.high(end)), min(most, axis.high(first))
             late |= (first < end) << (last - e + 1)
         return late
@@ -141,8 +142,8 @@ class ChainEnds:
         ranges, windows = [made], list[int]()
         for element in range(last, self._lowest[last], -1):
             axis = e.axes_of[element][1]
-            ends = np.minimum(e.widths[element - 1], axis.highs(ends))
-            made, first = column_gains(ends, axis.lows(first))
+            ends = np.minimum(axis.reach(e.widths[element - 1]), axis.highs(ends))
+            made, first = column_gains(ends, np.maximum(axis.begin, axis.lows(first)))
             windows.append(held(made, [(axis, ranges[-1])]))
             ranges.append(made)
         return ranges, windows
@@ -201,7 +202,8 @@ class ChainEnds:
         begin, end = pace.steps(made, -pace.step * self.leading(self._lowest[last], last, pace.step))
         found = [Ranges(begin, end)]
         for e in range(last, self._lowest[last], -1):
-            axis, most = self._e.axes_of[e][0], self._e.heights[e - 1]
+            axis = self._e.axes_of[e][0]
+            most = axis.reach(self._e.heights[e - 1])
             begin, end = np.minimum(most, axis.highs(begin)), np.minimum(most, axis.highs(end))
             found.append(Ranges(np.maximum(0, begin), np.maximum(0, end)))
         return [Ranges(np.maximum(0, found[0].low), np.maximum(0, found[0].high)), *found[1:]]

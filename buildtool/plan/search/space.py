@@ -198,34 +198,26 @@ class Space:
         way that swaps rows is replaced by one that copies them: swapping keeps windows in memory for longer.
         `most_bytes`: the first limit.
         """
-
-        def others(tables: Tables) -> _Ways:
-            return _Ways(Search(tables, search.most_extra, search.most_labels).falling(most_bytes))
-
-        plain, copying = others(self.plain_tables), others(self.copying_tables)
+        plain, copying = (
+            Search(tables, search.most_extra, search.most_labels)
+            for tables in (self.plain_tables, self.copying_tables)
+        )
         for way in search.falling(most_bytes):
             forms = (form for region in way.regions for form in region.block_forms)
             bands = max((form.block.bands for form in forms), default=Bands.NONE)
-            found = plain.like(way) if bands else None
-            yield found or (copying.like(way) if bands > Bands.COPIED else None) or way
+            plain.most_labels = search.most_labels - copying.labels  # both have one budget
+            found = _find_like(way, plain) if bands else None
+            copying.most_labels = search.most_labels - plain.labels
+            yield found or (_find_like(way, copying) if bands > Bands.COPIED else None) or way
 
 
-class _Ways:
-    """The ways of another search with falling limits. It searches only as far as ways are asked for."""
+def _find_like(way: Way, search: Search) -> Way | None:
+    """Returns the way of another search with the same bytes and weight as `way`; None if it finds none.
 
-    def __init__(self, ways: Iterator[Way]) -> None:
-        self._ways, self._at, self._ended = ways, Way(INFINITE, 0, ()), False
-
-    def like(self, way: Way) -> Way | None:
-        """Returns the way with the same bytes and weight as `way`; None if there is no such way.
-
-        Each call must ask for fewer bytes than the call before it.
-        """
-        while not self._ended and self._at.bytes > way.bytes:
-            following = next(self._ways, None)
-            self._at, self._ended = following or self._at, following is None
-        at = self._at
-        return at if (at.bytes, at.weight) == (way.bytes, way.weight) else None
+    Each call must ask for fewer bytes than the call before it.
+    """
+    found = search.least(way.bytes)
+    return found if found and (found.bytes, found.weight) == (way.bytes, way.weight) else None
 
 
 def space_of(graph: Graph, target: Target, settings: Settings, session: Session) -> Space:

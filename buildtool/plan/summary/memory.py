@@ -19,7 +19,7 @@ from buildtool.graph.partviews import tensors_written_in_place
 from buildtool.graph.types import Graph
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.bands import lines
-from buildtool.plan.schedule.schedule import Steps
+from buildtool.plan.schedule.schedule import Run, Steps
 from buildtool.plan.types import SOURCE, Buffer, BufferKind, Group, Plan, Region, Scheme, Step
 
 Bytes = npt.NDArray[np.int64]
@@ -110,25 +110,28 @@ class ArenaUse:
         return Use.INPUT if root in read else Use.KEPT
 
     def fullest(
-        self, region: Region, live: Sequence[LiveBuffer], first: int, steps: Steps
+        self, run: Run, live: Sequence[LiveBuffer], first: int
     ) -> tuple[Moment, list[LiveBuffer], dict[int, int]]:
         """Returns a region's first step with the most live bytes, its live buffers, and bytes by operator.
 
         The last result is operator -> the most live bytes of its steps. `live`: the region's buffers, from
         `buffers`. `first`: the number of the region's first step.
         """
-        sizes, ops = self.by_step(region, live, first, steps), steps[:, 0] - SOURCE  # from 0
-        best, most = int(sizes.argmax()), np.full(int(ops.max()) + 1, -1, np.int64)
-        np.maximum.at(most, ops, sizes)
+        moments, most = list[Moment](), np.full(max(run.region.ops) + 1 - SOURCE, -1, np.int64)
+        for begin, steps in run.portions():
+            sizes = self.by_step(run.region, live, first + begin, steps)
+            np.maximum.at(most, steps[:, 0] - SOURCE, sizes)
+            best = int(sizes.argmax())
+            moments.append(Moment(first + begin + best, Step(*steps[best].tolist()), int(sizes[best])))
         alive = {int(op) + SOURCE: int(most[op]) for op in np.flatnonzero(most >= 0)}
-        moment = Moment(first + best, Step(*steps[best].tolist()), int(sizes[best]))
+        moment = max(moments, key=lambda one: one.bytes)
         live_now = self._live_in_step(self._list_lasting(live), moment.number)
-        return moment, live_now + self.in_turn(region, live, moment.step.op), alive
+        return moment, live_now + self.in_turn(run.region, live, moment.step.op), alive
 
     def by_step(self, region: Region, live: Sequence[LiveBuffer], first: int, steps: Steps) -> Bytes:
-        """Returns the aligned live bytes in each step of a region.
+        """Returns the aligned live bytes in some steps of a region that follow each other.
 
-        `live`: the region's buffers, from `buffers`. `first`: the number of the region's first step.
+        `live`: the region's buffers, from `buffers`. `first`: the number of the first of these steps.
         """
         lasting = self._list_lasting(live)
         turns = {p: self.in_turn(region, live, p) for p in (SOURCE, *region.ops)}

@@ -175,9 +175,9 @@ def _region(plan: Plan, run: Run, first: int, at: ArenaUse, work: _RegionWork) -
     """
     region, last, own = run.region, first + run.count - 1, work.operators
     buffers = at.buffers(region, first, last)
-    fullest, live, alive = at.fullest(region, buffers, first, run.steps)
+    fullest, live, alive = at.fullest(run, buffers, first)
     bare = [h for h in buffers if h.use is not Use.WEIGHTS]
-    least = fullest if len(bare) == len(buffers) else at.fullest(region, bare, first, run.steps)[0]
+    least = fullest if len(bare) == len(buffers) else at.fullest(run, bare, first)[0]
     parts = at.parts(live)
     summary = RegionSummary(
         first=first,
@@ -207,7 +207,7 @@ def peak(plan: Plan, graph: Graph, *, weights: bool = True, session: Session | N
     for run, first in zip(timeline.runs, timeline.starts, strict=False):
         buffers = at.buffers(run.region, first, first + run.count - 1)
         counted = [h for h in buffers if weights or h.use is not Use.WEIGHTS]
-        moments.append(at.fullest(run.region, counted, first, run.steps)[0])
+        moments.append(at.fullest(run, counted, first)[0])
     return max(moments, key=lambda moment: moment.bytes, default=None)
 
 

@@ -80,7 +80,7 @@ def test_the_reference_alone_is_run_where_that_is_asked_and_its_accuracy_is_lite
     monkeypatch.delenv("BUILDTOOL_CLANG", raising=False)
     answer = ask(file, "cortex-m4", reference_only=True)
     assert (answer["inputs"], answer["firmware"], answer["exact"]) == (COUNT, None, None)
-    assert answer["accuracy"]["of"] == "reference" and answer["accuracy"]["firmware"] is None
+    assert answer["accuracy"]["predictor"] == "reference" and answer["accuracy"]["firmware"] is None
     check(answer, arrays["labels"], predicted)
     with pytest.raises(ToolError):
         ask(file, "cortex-m4")
@@ -103,7 +103,7 @@ def test_all_inputs_go_through_the_firmware_in_one_start_and_equal_the_reference
     assert answer["exact"] and answer["within_bounds"] and answer["differing"] == []
     firmware = answer["firmware"]
     assert (firmware["inputs"], firmware["inputs_equal"], firmware["level"]) == (COUNT, COUNT, "host")
-    assert answer["accuracy"]["of"] == "firmware"
+    assert answer["accuracy"]["predictor"] == "firmware"
     assert answer["accuracy"]["firmware"] == answer["accuracy"]["reference"]
     check(answer, arrays["labels"], predicted)
     assert 0 < firmware["arena_high_water"] <= firmware["arena_bytes"]

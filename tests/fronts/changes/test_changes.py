@@ -123,7 +123,7 @@ def test_a_limit_that_cannot_be_held_is_refused(limit, says):
         b'{"arena_bytes": 1, "regions": [{"operators": []}]}',
         b'{"fed": [], "inputs": "many"}',
         b'{"fed": [], "inputs": 1, "firmware": [1]}',
-        b'{"fed": [], "inputs": 1, "accuracy": {"of": "firmware"}}',
+        b'{"fed": [], "inputs": 1, "accuracy": {"predictor": "firmware"}}',
         b'{"fed": [], "inputs": 1, "accuracy": 3}',
     ],
 )
@@ -192,7 +192,7 @@ def test_a_data_set_through_the_firmware_has_its_figures(tmp_path):
 
     def data_set(name, of, share, equal):
         top1 = {"inputs": 100, "correct": round(100 * share), "top1": share}
-        accuracy = {"of": of, "firmware": top1, "reference": top1, "classes": []}
+        accuracy = {"predictor": of, "firmware": top1, "reference": top1, "classes": []}
         run = {"inputs": 50, "inputs_equal": equal, "elements_different": 50 - equal, "arena_bytes": 9}
         answer = {"fed": [], "inputs": 100, "firmware": run, "accuracy": accuracy}
         (tmp_path / name).write_text(json.dumps(answer))
@@ -215,7 +215,7 @@ def test_a_data_set_through_the_firmware_has_its_figures(tmp_path):
 def test_what_is_equal_and_below_its_limit_is_told(tmp_path, capsys):
     """Where nothing changed but a limit is missed, the output says both. Errors name options as typed."""
     top1 = {"inputs": 2, "correct": 1, "top1": 0.5}
-    accuracy = {"of": "reference", "firmware": None, "reference": top1, "classes": []}
+    accuracy = {"predictor": "reference", "firmware": None, "reference": top1, "classes": []}
     path = tmp_path / "same.json"
     path.write_text(json.dumps({"fed": [], "inputs": 2, "firmware": None, "accuracy": accuracy}))
     for more in ([], ["--markdown"]):

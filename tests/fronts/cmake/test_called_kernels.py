@@ -9,7 +9,7 @@ import pytest
 from buildtool_plugins.tools.find import find_host_compiler
 
 from buildtool.base.compiler import dependencies
-from buildtool.fronts.cmake import called
+from buildtool.fronts.cmake import called_kernels
 from buildtool.fronts.cmake.requests import Context
 
 
@@ -26,7 +26,7 @@ class Library:
         }.items():
             (folder / f"{name}.c").write_text(f"{text}\n")
         sources = {f"family/{name}.o": str(folder / f"{name}.c") for name in ("add", "sum", "max")}
-        called.write(str(folder / "all"), Context(values={}, argument=[]), sources)
+        called_kernels.write(str(folder / "all"), Context(values={}, argument=[]), sources)
         (folder / "sources.c").write_text("typedef int none;\n")
         (folder / "compiler").write_text("1")
         (folder / "networks").write_text(f"{folder}/list\n")
@@ -34,7 +34,8 @@ class Library:
     def compile(self, *names: str) -> int:
         """Compiles what is needed where a network calls the kernels `names`; returns the status."""
         (self.folder / "list").write_text("\n".join(f"family/{name}.o" for name in names))
-        assert called.update(str(self.folder / "all"), str(self.folder / "networks"), str(self.base)) == 0
+        paths = (self.folder / "all", self.folder / "networks", self.base)
+        assert called_kernels.update(*map(str, paths)) == 0
         made = str(self.folder / "sources.c.o")
         words = [
             find_host_compiler(),
@@ -47,7 +48,7 @@ class Library:
             f"{made}.d",
         ]
         words += ["-o", made, "-c", str(self.folder / "sources.c")]
-        return called.compile_sources(str(self.base), str(self.folder / "compiler"), *words)
+        return called_kernels.compile_sources(str(self.base), str(self.folder / "compiler"), *words)
 
     def times(self) -> dict[str, int]:
         return {path.stem: path.stat().st_mtime_ns for path in self.folder.glob("family/*.o")}

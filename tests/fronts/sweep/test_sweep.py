@@ -27,7 +27,7 @@ from buildtool.base.locks import process as process_of
 from buildtool.fronts.cli import main as cli
 from buildtool.fronts.sweep import calling, changes, results, running, worker
 from buildtool.fronts.sweep.candidates import read_study
-from buildtool.fronts.sweep.fronts import front
+from buildtool.fronts.sweep.unbeaten import front
 
 BOARDS = ("cortex-m4", "hifive1")
 HOSTILE = "<script>alert(1)</script>&\"'"

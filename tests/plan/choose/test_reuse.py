@@ -7,6 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from drawnnets import branching_networks, gated_networks, small_networks
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from buildtool import zoo
 from buildtool.api import handle
@@ -16,7 +19,7 @@ from buildtool.base.store.cache import Cache
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
-from buildtool.graph.types import OpKind
+from buildtool.graph.types import Graph, OpKind
 from buildtool.options.values import PlanOptions
 from buildtool.plan.choose.choose import make_plan
 from buildtool.plan.search.tables import Tables
@@ -97,3 +100,42 @@ def test_a_way_of_an_earlier_search_does_not_stand_for_one_of_the_same_bytes_and
     make_plan(graph, target, replace(options, max_f=1.48), session, every_kind=True)
     again = make_plan(graph, target, options, session, every_kind=True)
     assert again == make_plan(graph, target, options, Session(), every_kind=True)
+
+
+_networks = small_networks(firmware=True, max_blocks=4) | branching_networks() | gated_networks()
+_limits = st.fixed_dictionaries(
+    {
+        "objective": st.sampled_from(["cost", "ram"]),
+        "image": st.sampled_from(["overwritable", "resident"]),
+        "max_f": st.sampled_from([1.0, 1.2, 2.0]),
+    }
+)
+
+
+@pytest.mark.slow
+@settings(derandomize=True, deadline=None, max_examples=2, suppress_health_check=list(HealthCheck))
+@given(st.lists(_networks, min_size=8, max_size=8, unique_by=id), st.lists(_limits, min_size=2, max_size=2))
+def test_plans_of_one_worker_and_of_two_with_one_cache_are_the_same(
+    tmp_path_factory: pytest.TempPathFactory, graphs: list[Graph], limits: list[dict[str, object]]
+) -> None:
+    """A worker answers in one session. Two workers share the requests, which end in another order."""
+    models = [{"name": "net.tflite", "data": write_model(graph)} for graph in graphs]
+    requests = [
+        {"kind": "plan", "model": model, "board": "host", "options": options}
+        for options in limits
+        for model in models
+    ]
+
+    def plans(workers: int, order: Sequence[int]) -> list[bytes]:
+        folder, found = tmp_path_factory.mktemp("cache"), dict[int, bytes]()
+        caches = [Cache(folder, "code") for _ in range(workers)]
+        sessions = [Session(keeper=cache) for cache in caches]
+        for place, number in enumerate(order):
+            found[number] = handle(requests[number], sessions[place % workers])["plan"]
+            caches[place % workers].flush()
+        return [found[number] for number in range(len(requests))]
+
+    one = plans(1, range(len(requests)))
+    assert plans(2, range(len(requests))) == one
+    assert plans(2, range(len(requests) - 1, -1, -1)) == one
+    assert [handle(request, Session())["plan"] for request in requests] == one

@@ -242,6 +242,23 @@ def _hourglasses(draw):
     return net.graph([x])
 
 
+@st.composite
+def _pyramids(draw):
+    """Feature pyramids of two or three levels; a level's own convolution runs long after the level."""
+    net, side, channels = NetBuilder(draw(st.integers(0, 9))), st.integers(4, 9), st.integers(1, 4)
+    levels, way = [net.input((1, draw(side), draw(side), 2))], draw(st.sampled_from(WAYS))
+    for stride in (1, *draw(st.sampled_from([(2,), (2, 2)]))):
+        kernel = draw(st.sampled_from([(1, 1), (3, 3)]))
+        x = net.conv(levels[-1], draw(channels), kernel=kernel, stride=(stride, stride), same=True)
+        levels.append(x)
+    width = draw(channels)
+    x = net.conv(x, width)
+    for level in reversed(levels[1:-1]):
+        own = net.conv(level, width, kernel=draw(st.sampled_from([(1, 1), (3, 3)])), same=True)
+        x = net.elementwise(OpKind.ADD, own, enlarged(net, x, *net.shape(own)[1:3], way))
+    return net.graph([net.conv(x, 2, kernel=(3, 3), same=True) if draw(st.booleans()) else x])
+
+
 def _compare(graph, image, in_place):
     space = Space(steps=(1, 2), hand_offs=(1,))
     hold_front(graph, make_target(scratch="3 * cin"), image, in_place, space, BranchTwin)
@@ -259,6 +276,6 @@ def test_the_front_of_small_networks_of_branches_is_exact(graph, image, in_place
 
 @pytest.mark.slow
 @settings(_many, max_examples=14)
-@given(_modules() | _hourglasses(), _images, _in_place)
+@given(_modules() | _hourglasses() | _pyramids(), _images, _in_place)
 def test_the_front_of_networks_of_branches_is_exact(graph, image, in_place):
     _compare(graph, image, in_place)

@@ -97,7 +97,11 @@ def _convolution(draw, net, x, kind):
     _, height, width, _ = net.shape(x)
     kernel = draw(st.sampled_from([1, 3, 3, 5]))
     stride = draw(st.sampled_from([1, 1, 1, 2]))
-    pad = draw(st.sampled_from([Pad(*[kernel // 2] * 4), Pad(0, kernel - 1, 0, kernel - 1), Pad()]))
+    pads = [Pad(*[kernel // 2] * 4), Pad(0, kernel - 1, 0, kernel - 1), Pad()]
+    wide = Pad(
+        *draw(st.lists(st.integers(0, kernel + 1), min_size=4, max_size=4))
+    )  # some windows read only it
+    pad = draw(st.sampled_from([*pads, *pads, wide]))
     if kernel > min(height + pad.top + pad.bottom, width + pad.left + pad.right):
         pad = Pad(*[kernel // 2] * 4)
         kernel = kernel if kernel <= 2 * (kernel // 2) + min(height, width) else 1

@@ -114,11 +114,11 @@ def _begin(handle: int) -> BuildLock:
     while len(spans) > _MOST_SPANS:
         first, second, *others = spans
         spans = [Span(min(first.first, second.first), max(first.last, second.last)), *others]
-    turn = BuildLock(handle, tuple(spans))
+    held = BuildLock(handle, tuple(spans))
     pid = os.getpid()
     with contextlib.suppress(OSError):
-        _write(handle, [*_lines(turn.cut_off), f"running {pid} {process(pid)[1] or '-'} {now!r}"])
-    return turn
+        _write(handle, [*_lines(held.cut_off), f"running {pid} {process(pid)[1] or '-'} {now!r}"])
+    return held
 
 
 class _Text:
