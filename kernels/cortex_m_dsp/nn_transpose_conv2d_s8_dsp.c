@@ -10,5 +10,6 @@ int32_t nn_transpose_conv2d_s8_dsp_scratch_bytes(const nn_conv_geometry *geometr
 void nn_transpose_conv2d_s8_dsp(const nn_conv_geometry *geometry, const void *constants,
                                 const nn_view *in, const nn_view *out, const nn_window *window,
                                 void *scratch) {
-    nn_phases_walk(geometry, constants, in, out, window, scratch, nn_conv2d_s8_dsp);
+    nn_phases_walk_of(out->channels, geometry, constants, in, out, window, scratch,
+                      nn_conv2d_s8_dsp);
 }
