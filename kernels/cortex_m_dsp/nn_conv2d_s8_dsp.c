@@ -48,9 +48,15 @@ typedef struct {
 
 /* A few bytes: a call would take longer than they do. */
 static inline void copy(int8_t *to, const int8_t *from, int32_t bytes) {
-    for (; bytes >= 4; bytes -= 4, to += 4, from += 4) {
-        __builtin_memcpy(to, from, 4);
+    for (; bytes >= 8; bytes -= 8, to += 8, from += 8) {
+        const uint32_t a = nn_load4(from), b = nn_load4(from + 4);
+        nn_store4(to, a);
+        nn_store4(to + 4, b);
         __asm volatile("" : : : "memory"); /* or it would become a call */
+    }
+    if (bytes >= 4) {
+        nn_store4(to, nn_load4(from));
+        bytes -= 4, to += 4, from += 4;
     }
     for (; bytes > 0; bytes--) {
         *to++ = *from++;
@@ -81,8 +87,8 @@ NN_OUTLINE void gather(const layer *l, const int8_t *row, int32_t left) {
     }
     for (int32_t k = taps.first; k < taps.end; k += run) {
         run = nn_run(in, left + k, taps.end - k);
-        __builtin_memcpy(l->line + k * channels, row + nn_column(in, left + k) * in->pixel_stride,
-                         (size_t)(run * channels));
+        copy(l->line + k * channels, row + nn_column(in, left + k) * in->pixel_stride,
+             run * channels);
     }
 }
 
@@ -133,21 +139,42 @@ static inline int lies_joined(const layer *l, int32_t left, int32_t span) {
     return left >= 0 && left + span <= in->width && l->joined && nn_run(in, left, span) == span;
 }
 
+/* What one pixel that meets padding reads of each row. */
+typedef struct {
+    int32_t first, bytes; /* taps that meet the input: bytes of padding before them, and theirs */
+    int32_t place;        /* of the first of them, bytes from a row's start */
+    int joined;           /* they lie one behind the other */
+} border;
+
+static inline border find_border(const layer *l, int32_t left) {
+    const nn_view *in = l->in;
+    const nn_taps taps = nn_valid_taps(left, in->width, l->geometry->kernel_w, 1);
+    const int32_t count = taps.end - taps.first;
+    border b = {taps.first * in->channels, count * in->channels, 0, 0};
+    if (l->joined && count > 0) {
+        b.place = nn_column(in, left + taps.first) * in->pixel_stride;
+        b.joined = nn_run(in, left + taps.first, count) == count;
+    }
+    return b;
+}
+
 /* Rows of taps of pixels some of which meet padding or lie beyond the end of the column window.
  * The padding stays in `line` from row to row. */
 NN_OUTLINE void widen_border(const layer *l, uint32_t *x, int32_t pixels, int32_t left) {
     const int32_t bytes = 4 * l->taps.row_quads, words = 2 * pixels * l->taps.row_quads;
     for (int32_t p = 0; p < pixels; p++, left += l->geometry->stride_w) {
-        const int joined = lies_joined(l, left, l->geometry->kernel_w);
-        const int32_t place = joined ? nn_column(l->in, left) * l->in->pixel_stride : 0;
+        const border b = find_border(l, left);
+        const int whole = b.joined && b.bytes == l->taps.row_bytes;
         const int8_t *row = l->data;
         uint32_t *to = x + p;
-        if (!joined) {
+        if (!whole) {
             __builtin_memset(l->line, (int)l->zero_point, (size_t)l->taps.row_bytes);
         }
         for (int32_t k = l->rows.first; k < l->rows.end; k++, to += words) {
-            const int8_t *from = joined ? row + place : l->line;
-            if (!joined) {
+            const int8_t *from = whole ? row + b.place : l->line;
+            if (b.joined && !whole) {
+                copy(l->line + b.first, row + b.place, b.bytes);
+            } else if (!whole) {
                 gather(l, row, left);
             }
             (void)nn_dsp_widen1(to, pixels, from, bytes);
