@@ -5,7 +5,7 @@
  * gaps where channels are few, as in a network's first layer, and costs nothing where they are a
  * multiple of four.
  */
-#include "nn_dsp_matmul.h"
+#include "nn_dsp_phases.h"
 
 /* How the taps of a pixel divide. */
 typedef struct {
@@ -220,6 +220,31 @@ static inline void widen_taps(const layer *l, int32_t pixels, int32_t left) {
     }
 }
 
+/* `most`: pixels that are computed together. */
+static inline void open_layer(layer *l, const nn_conv_geometry *g, int32_t zero_point,
+                              const nn_view *in, int32_t most, void *scratch) {
+    l->geometry = g;
+    l->in = in;
+    l->taps = divide(g, in);
+    l->joined = g->kernel_w == 1 || (g->dilation_w == 1 && nn_dense(in));
+    l->row_step = g->dilation_h % in->ring_rows * in->row_stride;
+    l->end = in->data + in->ring_rows * in->row_stride;
+    l->zero_point = zero_point;
+    l->widened = nn_dsp_widened(scratch);
+    l->rests = (int8_t *)(l->widened + 2 * most * l->taps.quads);
+    l->line = l->rests + 4 * most * l->taps.rest_quads;
+}
+
+/* Finds the rows of taps of an output row, the first of which is row `top`. */
+static inline void find_rows(layer *l, int32_t top) {
+    const nn_conv_geometry *g = l->geometry;
+    l->rows = nn_valid_taps(top, l->in->height, g->kernel_h, g->dilation_h);
+    l->data = l->in->data;
+    if (l->rows.first < l->rows.end) {
+        l->data = nn_row(l->in, top + l->rows.first * g->dilation_h);
+    }
+}
+
 void nn_conv2d_s8_dsp(const nn_conv_geometry *geometry, const void *constants, const nn_view *in,
                       const nn_view *out, const nn_window *window, void *scratch) {
     const nn_conv_geometry *g = geometry;
@@ -227,29 +252,60 @@ void nn_conv2d_s8_dsp(const nn_conv_geometry *geometry, const void *constants, c
     const int32_t most = nn_dsp_most_pixels(window->x1 - window->x0);
     layer l;
     nn_dsp_shape shape;
-    l.geometry = g;
-    l.in = in;
-    l.taps = divide(g, in);
+    open_layer(&l, g, c->common.input_zero_point, in, most, scratch);
     shape = nn_dsp_shape_for(l.taps.quads, out);
-    l.joined = g->kernel_w == 1 || (g->dilation_w == 1 && nn_dense(in));
-    l.row_step = g->dilation_h % in->ring_rows * in->row_stride;
-    l.end = in->data + in->ring_rows * in->row_stride;
-    l.zero_point = c->common.input_zero_point;
-    l.widened = nn_dsp_widened(scratch);
-    l.rests = (int8_t *)(l.widened + 2 * most * l.taps.quads);
-    l.line = l.rests + 4 * most * l.taps.rest_quads;
     for (int32_t y = window->y0; y < window->y1; y++) {
-        const int32_t top = y * g->stride_h - g->pad_top;
-        l.rows = nn_valid_taps(top, in->height, g->kernel_h, g->dilation_h);
-        l.data = in->data;
-        if (l.rows.first < l.rows.end) {
-            l.data = nn_row(in, top + l.rows.first * g->dilation_h);
-        }
+        find_rows(&l, y * g->stride_h - g->pad_top);
         for (int32_t x = window->x0; x < window->x1;) {
             const int32_t pixels = nn_dsp_tile(nn_run(out, x, window->x1 - x));
             widen_taps(&l, pixels, x * g->stride_w - g->pad_left);
             nn_dsp_matmul(c, pixels, (uint32_t *)scratch, &shape, nn_out_pixel(out, y, x));
             x += pixels;
+        }
+    }
+}
+
+/* Outputs whose columns leave the remainders `first` to `end` - 1, from column x on. */
+static inline void compute_phases(const int8_t *constants, const int32_t *offsets, int32_t first,
+                                  int32_t end, int32_t pixels, const uint32_t *scratch,
+                                  const nn_dsp_shape *shape, const nn_view *out, int32_t y,
+                                  int32_t x) {
+    for (int32_t i = first; i < end; i++, x++) {
+        const nn_dsp_constants *c =
+            (const nn_dsp_constants *)(const void *)(constants + (offsets[i] & ~1));
+        nn_dsp_matmul(c, pixels, scratch, shape, nn_out_pixel(out, y, x));
+    }
+}
+
+/* Whole groups of stride_w outputs go together, as far as they lie one behind the other. */
+void nn_dsp_conv_phases(const nn_conv_geometry *geometry, const void *constants, const nn_view *in,
+                        const nn_view *out, const nn_window *window, void *scratch) {
+    const nn_conv_geometry *g = geometry;
+    const int32_t stride = g->stride_w, row = (window->y0 + g->pad_top) % g->stride_h;
+    const int32_t *offsets = (const int32_t *)constants + row * stride;
+    const nn_dsp_constants *c =
+        (const nn_dsp_constants *)(const void *)((const int8_t *)constants + (offsets[0] & ~1));
+    const int32_t most = nn_dsp_most_pixels((window->x1 - window->x0 + stride - 1) / stride);
+    nn_conv_geometry one = *geometry;
+    nn_dsp_shape shape;
+    layer l;
+    one.kernel_h = nn_phase_taps(g->kernel_h, g->stride_h, row);
+    one.kernel_w = nn_phase_taps(g->kernel_w, stride, 0);
+    one.stride_w = 1;
+    open_layer(&l, &one, c->common.input_zero_point, in, most, scratch);
+    shape = nn_dsp_shape_for(l.taps.quads, out);
+    shape.stride *= stride;
+    for (int32_t y = window->y0; y < window->y1; y += g->stride_h) {
+        find_rows(&l, (y + g->pad_top) / g->stride_h - one.kernel_h + 1);
+        for (int32_t x = window->x0; x < window->x1;) {
+            const int32_t right = x + g->pad_left, phase = right % stride;
+            const int32_t groups = phase == 0 ? nn_run(out, x, window->x1 - x) / stride : 0;
+            const int32_t pixels = groups > 0 ? nn_dsp_tile(groups) : 1;
+            const int32_t end = nn_min(stride, phase + window->x1 - x);
+            widen_taps(&l, pixels, right / stride - one.kernel_w + 1);
+            compute_phases((const int8_t *)constants, offsets, phase, nn_min(end, g->kernel_w),
+                           pixels, (uint32_t *)scratch, &shape, out, y, x);
+            x += (pixels - 1) * stride + end - phase;
         }
     }
 }

@@ -3,7 +3,8 @@
  *
  * constants: for each phase, row by row, the offset of its block in bytes, an int32; from the next
  * multiple of 16 bytes on the blocks, as the kernel of convolutions reads them: with the phase's
- * taps in the order of the inputs, or a row or column of zeros where it has none.
+ * taps in the order of the inputs, or a row or column of zeros where it has none. The offsets'
+ * lowest bits are set where the phases of a row have equally many columns of taps, by zeros.
  */
 #ifndef NN_PHASES_H
 #define NN_PHASES_H
@@ -57,8 +58,9 @@ static inline void nn_phases_fill(const nn_conv_geometry *one, const void *block
 }
 
 /* Rows of one phase go together where the output is no ring of rows. `bytes`: of a pixel's
- * channels, of which phases without taps are filled; 0: they are computed. */
-static inline void nn_phases_walk_of(int32_t bytes, const nn_conv_geometry *geometry,
+ * channels, of which phases without taps are filled; 0: they are computed. `only`: no others than
+ * these. */
+static inline void nn_phases_walk_of(int32_t bytes, int only, const nn_conv_geometry *geometry,
                                      const void *constants, const nn_view *in, const nn_view *out,
                                      const nn_window *window, void *scratch,
                                      nn_conv_kernel *kernel) {
@@ -83,8 +85,11 @@ static inline void nn_phases_walk_of(int32_t bytes, const nn_conv_geometry *geom
         one.pad_top = above - bottom / g->stride_h;
         for (int32_t x = window->x0; x < nn_min(window->x1, window->x0 + g->stride_w); x++) {
             const int32_t right = x + g->pad_left, column = right % g->stride_w;
-            const int32_t offset = offsets[row * g->stride_w + column];
+            const int32_t offset = offsets[row * g->stride_w + column] & ~1;
             const int has_taps = row < g->kernel_h && column < g->kernel_w;
+            if (only && has_taps) {
+                continue;
+            }
             one.kernel_w = nn_phase_taps(g->kernel_w, g->stride_w, column);
             one.pad_left = one.kernel_w - 1 - right / g->stride_w;
             const int32_t columns = (window->x1 - x + g->stride_w - 1) / g->stride_w;
@@ -103,7 +108,7 @@ static inline void nn_phases_walk_of(int32_t bytes, const nn_conv_geometry *geom
 static inline void nn_phases_walk(const nn_conv_geometry *geometry, const void *constants,
                                   const nn_view *in, const nn_view *out, const nn_window *window,
                                   void *scratch, nn_conv_kernel *kernel) {
-    nn_phases_walk_of(0, geometry, constants, in, out, window, scratch, kernel);
+    nn_phases_walk_of(0, 0, geometry, constants, in, out, window, scratch, kernel);
 }
 
 /* Bytes of scratch: the most that a phase needs. */
