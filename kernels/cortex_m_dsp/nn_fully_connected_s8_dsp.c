@@ -146,13 +146,15 @@ static inline void open_pixel(pixel *p, const int8_t *x, int32_t inputs) {
     p->octets = inputs / NN_DSP_OCTET;
     p->rest = inputs % NN_DSP_OCTET;
     if (p->rest > 0) {
-        int32_t i = first;
-        for (; i < inputs; i++) {
-            p->tail[i - first] = x[i];
-            NN_BARRIER();
+        const int32_t words = (inputs - first) / 4;
+        for (int32_t i = 0; i < words; i++) {
+            nn_store4(p->tail + 4 * i, nn_load4(x + first + 4 * i));
+            NN_BARRIER(); /* or it would become a call */
         }
-        for (; i % NN_DSP_OCTET != 0; i++) {
-            p->tail[i - first] = 0;
+        nn_store4(p->tail + 4 * words, 0);
+        nn_store4(p->tail + (inputs - first) / NN_DSP_OCTET * NN_DSP_OCTET + 4, 0);
+        for (int32_t i = 4 * words; i < inputs - first; i++) {
+            p->tail[i] = x[first + i];
             NN_BARRIER();
         }
     }
