@@ -131,63 +131,6 @@ NN_OUTLINE const uint32_t *nn_dsp_wide_narrow21(int64_t sums[2], const uint32_t 
     return w;
 }
 
-/* Four channels of one pixel, likewise; `quads`: one at least.
- *
- *   r0, r1, r2   weights of the first pair, of the second, inputs; read forward
- *   r3           quads left; r4 to r7: sums
- *   r8, r9       a quad's inputs
- *   r10, r11     its weights of a pair, as packed and then the later half; r12: the earlier half
- *
- * With an odd number of quads the first round is entered in its middle. */
-#if NN_DSP
-
-#define NN_DSP_WIDE_ROW(sum, w)                                                                    \
-    "sxtb16 r12, " w "\n"                                                                          \
-    "sxtb16 " w ", " w ", ror #8\n"                                                                \
-    "smlad " sum ", r12, r8, " sum "\n"                                                            \
-    "smlad " sum ", " w ", r9, " sum "\n"
-#define NN_DSP_WIDE_QUAD                                                                           \
-    "ldrd r8, r9, [r2], #8\n"                                                                      \
-    "ldrd r10, r11, [r0], #8\n" NN_DSP_WIDE_ROW("r4", "r10")                                       \
-        NN_DSP_WIDE_ROW("r5", "r11") "ldrd r10, r11, [r1], #8\n" NN_DSP_WIDE_ROW("r6", "r10")      \
-            NN_DSP_WIDE_ROW("r7", "r11")
-
-__attribute__((naked, noinline, unused)) static void nn_dsp_wide_narrow41(
-    __attribute__((unused)) int32_t sums[4], __attribute__((unused)) const uint32_t *w,
-    __attribute__((unused)) const int16_t *x, __attribute__((unused)) int32_t quads) {
-    __asm volatile("push {r0, r4, r5, r6, r7, r8, r9, r10, r11, lr}\n"
-                   "mov r0, r1\n"
-                   "add r1, r1, r3, lsl #3\n"
-                   "mov r4, #0\n"
-                   "mov r5, #0\n"
-                   "mov r6, #0\n"
-                   "mov r7, #0\n"
-                   "lsls r12, r3, #31\n"
-                   "bne 2f\n"
-                   "1:\n" NN_DSP_WIDE_QUAD "sub r3, r3, #1\n"
-                   "2:\n" NN_DSP_WIDE_QUAD "subs r3, r3, #1\n"
-                   "bne.w 1b\n"
-                   "pop {r0}\n"
-                   "stmia.w r0, {r4, r5, r6, r7}\n"
-                   "pop {r4, r5, r6, r7, r8, r9, r10, r11, pc}\n");
-}
-
-#else
-
-static inline void nn_dsp_wide_narrow41(int32_t sums[4], const uint32_t *w, const int16_t *x,
-                                        int32_t quads) {
-    for (int32_t i = 0; i < 4; i++) {
-        const uint32_t *row = w + i / 2 * 2 * quads + i % 2;
-        sums[i] = 0;
-        for (int32_t k = 0; k < quads; k++, row += 2) {
-            sums[i] = nn_smlad(nn_sxtb16(*row), nn_dsp_wide_load(x + 4 * k), sums[i]);
-            sums[i] = nn_smlad(nn_sxtb16_ror8(*row), nn_dsp_wide_load(x + 4 * k + 2), sums[i]);
-        }
-    }
-}
-
-#endif
-
 /* Two channels of one pixel, summed in 64 bits. */
 NN_OUTLINE const uint32_t *nn_dsp_wide_long21(int64_t sums[2], const uint32_t *w, const int16_t *x,
                                               int32_t quads) {

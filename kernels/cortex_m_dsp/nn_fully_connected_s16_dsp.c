@@ -2,30 +2,68 @@
  */
 #include "nn_dsp_wide.h"
 
-/* Puts outputs, `count` at most and one at least, up to the first that takes longer arithmetic;
- * returns how many are left, that one with them. It is nn_wide_dense_output for sums that fit 32
- * bits, not clamped. */
+/* Four rows of weights times the inputs, `quads` of them and one at least, and `count` outputs, one
+ * at least, up to the first that takes longer arithmetic; returns how many are left, that one with
+ * them. No sum can leave an int32. An output is nn_wide_dense_output, not clamped. */
 #if NN_DSP
 
-/* r0 to r3: sums, channels, outputs left, out; r4 to r8: a channel, then
- *   r4, r5       the sum, then its size; its sign, 0 or -1, which is its upper word as well
+/* Products:
+ *
+ *   r0, r1, r2   weights of the first pair, of the second, inputs; read forward
+ *   r3           quads left; r4 to r7: sums; lr: channels
+ *   r8, r9       a quad's inputs
+ *   r10, r11     its weights of a pair, as packed and then the later half; r12: the earlier half
+ *
+ * With an odd number of quads the first round is entered in its middle. Outputs:
+ *
+ *   r0 to r3     sums, channels, outputs left, out
+ *   r4, r5       the sum with its bias, then its size; its sign, 0 or -1: its upper word as well
  *   r6, r7       the product with the upper 32 bits of the factor; r12: the most it may be, upper
  *                word
  *   r8           places to shift right, but one */
+#define ROW(sum, w)                                                                                \
+    "sxtb16 r12, " w "\n"                                                                          \
+    "sxtb16 " w ", " w ", ror #8\n"                                                                \
+    "smlad " sum ", r12, r8, " sum "\n"                                                            \
+    "smlad " sum ", " w ", r9, " sum "\n"
+#define QUAD_OF_FOUR                                                                               \
+    "ldrd r8, r9, [r2], #8\n"                                                                      \
+    "ldrd r10, r11, [r0], #8\n" ROW("r4", "r10")                                                   \
+        ROW("r5", "r11") "ldrd r10, r11, [r1], #8\n" ROW("r6", "r10") ROW("r7", "r11")
+
 __attribute__((naked, noinline)) static int32_t
-put_some(__attribute__((unused)) const int32_t *sums,
-         __attribute__((unused)) const nn_wide_dense_channel *c,
-         __attribute__((unused)) int32_t count, __attribute__((unused)) int16_t *out) {
-    __asm volatile("push {r4, r5, r6, r7, r8, lr}\n"
-                   "1: ldr lr, [r0], #4\n"
+compute_four(__attribute__((unused)) const uint32_t *w, __attribute__((unused)) const int16_t *x,
+             __attribute__((unused)) int32_t quads,
+             __attribute__((unused)) const nn_wide_dense_channel *c,
+             __attribute__((unused)) int16_t *out, __attribute__((unused)) int32_t count,
+             __attribute__((unused)) int32_t sums[4]) {
+    __asm volatile("push {r4, r5, r6, r7, r8, r9, r10, r11, lr}\n"
+                   "mov lr, r3\n"
+                   "mov r3, r2\n"
+                   "mov r2, r1\n"
+                   "add r1, r0, r3, lsl #3\n"
+                   "mov r4, #0\n"
+                   "mov r5, #0\n"
+                   "mov r6, #0\n"
+                   "mov r7, #0\n"
+                   "lsls r12, r3, #31\n"
+                   "bne 2f\n"
+                   "1:\n" QUAD_OF_FOUR "sub r3, r3, #1\n"
+                   "2:\n" QUAD_OF_FOUR "subs r3, r3, #1\n"
+                   "bne.w 1b\n"
+                   "ldr r0, [sp, #44]\n"
+                   "mov r1, lr\n"
+                   "ldrd r3, r2, [sp, #36]\n"
+                   "stmia.w r0, {r4, r5, r6, r7}\n"
+                   "3: ldr lr, [r0], #4\n"
                    "ldmia.w r1!, {r4, r5, r6, r7, r8, r12}\n"
                    "adds r4, r4, lr\n"
                    "adc r5, r5, lr, asr #31\n"
                    "sub r8, r8, #54\n"
                    "cmp r5, r4, asr #31\n"
-                   "bne 2f\n"
+                   "bne 4f\n"
                    "cmp r8, #30\n"
-                   "bhi 2f\n"
+                   "bhi 4f\n"
                    "eor r4, r4, r5\n"
                    "lsr r6, r6, #21\n"
                    "orr r6, r6, r7, lsl #11\n"
@@ -40,22 +78,31 @@ put_some(__attribute__((unused)) const int32_t *sums,
                    "add r12, r12, #1\n"
                    "lsr r7, r7, #1\n"
                    "cmp r7, r12, lsr #1\n"
-                   "bne 2f\n"
+                   "bne 4f\n"
                    "eor r7, r7, r5\n"
                    "sub r7, r7, r5\n"
                    "ssat r7, #16, r7\n"
                    "strh r7, [r3], #2\n"
                    "subs r2, r2, #1\n"
-                   "bne 1b\n"
-                   "2: mov r0, r2\n"
-                   "pop {r4, r5, r6, r7, r8, pc}\n");
+                   "bne 3b\n"
+                   "4: mov r0, r2\n"
+                   "pop {r4, r5, r6, r7, r8, r9, r10, r11, pc}\n");
 }
 
 #else
 
 /* The same arithmetic, step by step. */
-static int32_t put_some(const int32_t *sums, const nn_wide_dense_channel *c, int32_t count,
-                        int16_t *out) {
+static int32_t compute_four(const uint32_t *w, const int16_t *x, int32_t quads,
+                            const nn_wide_dense_channel *c, int16_t *out, int32_t count,
+                            int32_t sums[4]) {
+    for (int32_t i = 0; i < 4; i++) {
+        const uint32_t *row = w + i / 2 * 2 * quads + i % 2;
+        sums[i] = 0;
+        for (int32_t k = 0; k < quads; k++, row += 2) {
+            sums[i] = nn_smlad(nn_sxtb16(*row), nn_dsp_wide_load(x + 4 * k), sums[i]);
+            sums[i] = nn_smlad(nn_sxtb16_ror8(*row), nn_dsp_wide_load(x + 4 * k + 2), sums[i]);
+        }
+    }
     for (; count > 0; count--, c++) {
         const int64_t total = *sums++ + nn_wide_bias(c->bias_low, c->bias_high);
         const int32_t sign = (int32_t)total >> 31;
@@ -100,24 +147,25 @@ NN_OUTLINE void put_fours(const nn_wide_block *block, const int16_t *values, int
     const uint32_t *w = (const uint32_t *)(const void *)block->weights;
     const int32_t last = (outputs + 1) / 2 * 2 - 4;
     for (int32_t at = 0; at < outputs; at += 4) {
-        const int32_t first = nn_min(at, last);
-        int32_t sums[4], c = first, end = nn_min(first + 4, outputs);
-        nn_dsp_wide_narrow41(sums, w + first * quads, values, quads);
-        while ((c = end - put_some(sums + c - first, channels + c, end - c, out + c)) < end) {
+        const int32_t first = nn_min(at, last), end = nn_min(first + 4, outputs);
+        int32_t sums[4];
+        int32_t left = compute_four(w + first * quads, values, quads, channels + first, out + first,
+                                    end - first, sums);
+        for (; left > 0; left--) {
+            const int32_t c = end - left;
             out[c] = nn_wide_dense_output(sums[c - first], channels + c, &block->common);
-            if (++c == end) {
-                break;
-            }
         }
     }
 }
 
 /* The inputs with zeros behind them, whole quads. A call would take longer than few of them. */
 static inline const int16_t *fill(int16_t *to, const int16_t *from, int32_t inputs, int32_t quads) {
-    for (int32_t i = 0; i < inputs; i++) {
-        to[i] = from[i];
+    const int32_t pairs = inputs / 2;
+    for (int32_t i = 0; i < pairs; i++) {
+        nn_store4(to + 2 * i, nn_load4(from + 2 * i));
         NN_BARRIER();
     }
+    to[inputs - 1] = from[inputs - 1];
     for (int32_t i = inputs; i < 4 * quads; i++) {
         to[i] = 0;
         NN_BARRIER();

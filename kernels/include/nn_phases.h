@@ -85,7 +85,7 @@ static inline void nn_phases_walk_of(int32_t bytes, int only, const nn_conv_geom
         one.pad_top = above - bottom / g->stride_h;
         for (int32_t x = window->x0; x < nn_min(window->x1, window->x0 + g->stride_w); x++) {
             const int32_t right = x + g->pad_left, column = right % g->stride_w;
-            const int32_t offset = offsets[row * g->stride_w + column] & ~1;
+            const int32_t offset = offsets[row * g->stride_w + column] & (bytes > 0 ? ~1 : ~0);
             const int has_taps = row < g->kernel_h && column < g->kernel_w;
             if (only && has_taps) {
                 continue;
