@@ -42,13 +42,13 @@ typedef struct {
     int joined;    /* the taps of a row lie one behind the other */
 } nn_dsp_layer;
 
-/* A few bytes: a call would take longer than they do. */
-static inline void nn_dsp_copy_few(int8_t *to, const int8_t *from, int32_t bytes) {
+/* A few bytes: memcpy would take longer than they do. */
+NN_OUTLINE void nn_dsp_copy_few(int8_t *to, const int8_t *from, int32_t bytes) {
     for (; bytes >= 8; bytes -= 8, to += 8, from += 8) {
         const uint32_t a = nn_load4(from), b = nn_load4(from + 4);
         nn_store4(to, a);
         nn_store4(to + 4, b);
-        __asm volatile("" : : : "memory"); /* or it would become a call */
+        __asm volatile("" : : : "memory"); /* or it would become memcpy */
     }
     if (bytes >= 4) {
         nn_store4(to, nn_load4(from));
