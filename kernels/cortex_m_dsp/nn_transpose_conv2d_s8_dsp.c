@@ -1,7 +1,7 @@
 /* TRANSPOSE_CONV: each phase of its outputs as a convolution; or, where the phases of a row have
  * equally many taps, all that have any from the same inputs. */
 #include "nn_cortex_m_dsp.h"
-#include "nn_dsp_phases.h"
+#include "nn_dsp_conv_phases.h"
 
 int32_t nn_transpose_conv2d_s8_dsp_scratch_bytes(const nn_conv_geometry *geometry,
                                                  const nn_view *in, const nn_view *out) {

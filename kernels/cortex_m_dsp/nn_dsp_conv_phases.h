@@ -1,7 +1,7 @@
 /* Phases of a transpose convolution that meet the same inputs (see nn_phases.h): these are widened
  * once for all of them. */
-#ifndef NN_DSP_PHASES_H
-#define NN_DSP_PHASES_H
+#ifndef NN_DSP_CONV_PHASES_H
+#define NN_DSP_CONV_PHASES_H
 
 #include "nn_dsp_matmul.h"
 #include "nn_phases.h"

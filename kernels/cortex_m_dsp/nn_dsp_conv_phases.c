@@ -1,5 +1,5 @@
-/* Phases of a transpose convolution from the same inputs: see nn_dsp_phases.h. */
-#include "nn_dsp_phases.h"
+/* Phases of a transpose convolution from the same inputs: see nn_dsp_conv_phases.h. */
+#include "nn_dsp_conv_phases.h"
 #include "nn_dsp_conv.h"
 
 /* Outputs whose columns leave the remainders `first` to `end` - 1, from column x on. */
