@@ -307,37 +307,45 @@ def _cut_to_group(graph: Graph, op: Op, group: int, groups: int) -> Graph:
 # phase) meet the same taps: they are a convolution's, without a stride. nn_phases.h calls a kernel for each.
 
 
-def by_phase(packing: Packing) -> Packing:
+def by_phase(packing: Packing, are_even: Callable[[int, int, int], bool] | None = None) -> Packing:
     """Returns a packing for transpose convolutions: the offset of each phase's block, then the blocks, made
     by `packing`.
 
-    A phase is the set of outputs whose row and column have the same remainders modulo the strides.
+    A phase is the set of outputs whose row and column have the same remainders modulo the strides. If
+    `are_even` is true of the filter's columns, the stride along them and the input's channels, the phases of
+    a row get equally many columns of taps, by zeros before the others, and the lowest bits of the offsets are
+    set.
     """
 
     def build(graph: Graph, op: Op) -> bytes:
         assert isinstance(op.attrs, ConvAttrs)
         rows, columns = op.attrs.stride
+        width, channels = graph.tensors[op.inputs[FILTER]].shape[2:]
+        even = are_even is not None and are_even(width, columns, channels)
+        least = -(-width // columns) if even else 1
         blocks = [
-            align(packing(_cut_to_phase(graph, op, row, column), replace(op, kind=OpKind.CONV_2D)))
+            align(packing(_cut_to_phase(graph, op, row, column, least), replace(op, kind=OpKind.CONV_2D)))
             for row in range(rows)
             for column in range(columns)
         ]
         head = -(-4 * len(blocks) // ALIGNMENT) * ALIGNMENT
-        offsets = np.cumsum([head, *map(len, blocks[:-1])])
+        offsets = np.cumsum([head, *map(len, blocks[:-1])]) + even
         return align(words(*offsets)) + b"".join(blocks)
 
     return build
 
 
-def _cut_to_phase(graph: Graph, op: Op, row: int, column: int) -> Graph:
+def _cut_to_phase(graph: Graph, op: Op, row: int, column: int, least: int) -> Graph:
     """Returns a graph in which the filter of `op` has only the taps of one phase, in the order of the inputs.
 
-    If the phase has no taps, the filter is 0. The graph serves only to pack `op`.
+    If the phase has no taps, the filter is 0. It has `least` columns at least, by zeros before the others.
+    The graph serves only to pack `op`.
     """
     assert isinstance(op.attrs, ConvAttrs)
     tensors, index = list(graph.tensors), op.inputs[FILTER]
     taps = _data(tensors[index])[:, row :: op.attrs.stride[0], column :: op.attrs.stride[1]][:, ::-1, ::-1]
     if taps.size == 0:
         taps = np.zeros([max(1, size) for size in taps.shape], taps.dtype)
+    taps = np.pad(taps, ((0, 0), (0, 0), (max(0, least - taps.shape[2]), 0), (0, 0)))
     tensors[index] = replace(tensors[index], shape=taps.shape, data=np.ascontiguousarray(taps))
     return replace(graph, tensors=tuple(tensors))

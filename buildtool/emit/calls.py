@@ -256,13 +256,33 @@ def _is_in_place(network: Network, read: int, written: int, copy: Copy) -> bool:
     return holders[read].offset + copy.in_offset == holders[written].offset + copy.out_offset
 
 
+# Bytes of a line from which on the filling between lines is written alone, not over the whole output.
+_LONG_LINE = 128
+
+
 def _pad(call: Call) -> list[str]:
-    arguments = {
-        Argument.CONSTANTS: call.network.constants(call.step.op),
-        Argument.OUT_DATA: call.tensor(call.op.outputs[0]),
-        Argument.BYTES: str(call.output().size),
-    }
-    return [invocation(call.network.target.routine(Role.FILL, call.kernel), arguments), *_copy_lines(call)]
+    result = call.tensor(call.op.outputs[0])
+    routine, constants = (
+        call.network.target.routine(Role.FILL, call.kernel),
+        call.network.constants(call.step.op),
+    )
+
+    def fill(place: str, size: int) -> list[str]:
+        arguments = {Argument.CONSTANTS: constants, Argument.OUT_DATA: place, Argument.BYTES: str(size)}
+        return [invocation(routine, arguments)] if size else []
+
+    size, (copy, *others) = call.output().size, copies(call.graph, call.op)
+    if others or len(copy.size) != 2 or copy.out_stride[1] != 1 or copy.size[1] < _LONG_LINE:
+        return [*fill(result, size), *_copy_lines(call)]
+    (lines, count), stride = copy.size, copy.out_stride[0]
+    end = copy.out_offset + (lines - 1) * stride + count
+    between = fill(f"{plus(result, copy.out_offset + count)} + y * {stride}", stride - count)
+    return [
+        *fill(result, copy.out_offset),
+        *(block(f"for (int32_t y = 0; y < {lines - 1}; y++)", between) if between and lines > 1 else []),
+        *fill(plus(result, end), size - end),
+        *_copy_lines(call),
+    ]
 
 
 def _whole(call: Call, struct: str, fields: Fields) -> list[str]:

@@ -16,6 +16,13 @@ typedef struct {
     int joined;    /* the inputs of neighbouring columns lie one after the other */
 } layer;
 
+/* Zeros; there are none at most pixels. */
+static inline void clear(int16_t *to, int32_t count) {
+    if (count > 0) {
+        __builtin_memset(to, 0, 2 * (size_t)count);
+    }
+}
+
 /* Copies what the taps of an output pixel meet; zeros for padding. */
 NN_OUTLINE void gather(const layer *l, int32_t top, int32_t left, int16_t *to) {
     const nn_conv_geometry *g = l->geometry;
@@ -27,14 +34,14 @@ NN_OUTLINE void gather(const layer *l, int32_t top, int32_t left, int16_t *to) {
         const int32_t end = y < 0 || y >= in->height ? 0 : columns.end;
         const int32_t first = nn_min(columns.first, end);
         int32_t run;
-        __builtin_memset(to, 0, 2 * (size_t)(first * channels));
+        clear(to, first * channels);
         for (int32_t kx = first; kx < end; kx += run) {
             const int32_t x = left + kx * g->dilation_w;
             run = l->joined ? nn_run(in, x, end - kx) : 1;
             __builtin_memcpy(to + kx * channels, nn_wide_in(in, y, x),
                              2 * (size_t)(run * channels));
         }
-        __builtin_memset(to + end * channels, 0, 2 * (size_t)((g->kernel_w - end) * channels));
+        clear(to + end * channels, (g->kernel_w - end) * channels);
     }
 }
 

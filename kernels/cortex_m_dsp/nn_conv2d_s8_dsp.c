@@ -1,196 +1,11 @@
-/* CONV_2D of any kernel size, three pixels at a time.
- *
- * Of each row of a pixel's taps the whole quads are widened straight from the input; what is left
- * of all rows ("rest", 0 to 3 bytes each) is collected into quads that come last. That leaves no
- * gaps where channels are few, as in a network's first layer, and costs nothing where they are a
- * multiple of four.
- */
-#include "nn_dsp_matmul.h"
-
-/* How the taps of a pixel divide. */
-typedef struct {
-    int32_t row_bytes, row_quads, rest; /* of one row */
-    int32_t rest_quads, quads;          /* of all rests; of all */
-} division;
-
-static division divide(const nn_conv_geometry *geometry, const nn_view *in) {
-    division d;
-    d.row_bytes = geometry->kernel_w * in->channels;
-    d.row_quads = d.row_bytes / 4;
-    d.rest = d.row_bytes % 4;
-    d.rest_quads = (geometry->kernel_h * d.rest + 3) / 4;
-    d.quads = geometry->kernel_h * d.row_quads + d.rest_quads;
-    return d;
-}
+/* CONV_2D of any kernel size, three pixels at a time. */
+#include "nn_dsp_conv.h"
 
 int32_t nn_conv2d_s8_dsp_scratch_bytes(const nn_conv_geometry *geometry, const nn_view *in,
                                        const nn_view *out) {
-    const division d = divide(geometry, in);
+    const nn_dsp_division d = nn_dsp_divide(geometry, in);
     const int32_t pixels = nn_dsp_most_pixels(out->width);
     return nn_dsp_widened_bytes(pixels, d.quads) + 4 * pixels * d.rest_quads + d.row_bytes;
-}
-
-/* One row of output. */
-typedef struct {
-    const nn_conv_geometry *geometry;
-    const nn_view *in;
-    division taps;
-    nn_taps rows;       /* that meet the input, */
-    const int8_t *data; /* the first of them, */
-    int32_t row_step;   /* and what leads to the next, in bytes */
-    const int8_t *end;  /* of the ring of rows */
-    int32_t zero_point;
-    uint32_t *widened;
-    int8_t *rests; /* of each pixel, 4 * rest_quads bytes */
-    int8_t *line;  /* room for a row of taps of one pixel */
-    int joined;    /* the taps of a row lie one behind the other */
-} layer;
-
-/* A few bytes: a call would take longer than they do. */
-static inline void copy(int8_t *to, const int8_t *from, int32_t bytes) {
-    for (; bytes >= 4; bytes -= 4, to += 4, from += 4) {
-        __builtin_memcpy(to, from, 4);
-        __asm volatile("" : : : "memory"); /* or it would become a call */
-    }
-    for (; bytes > 0; bytes--) {
-        *to++ = *from++;
-        __asm volatile("" : : : "memory");
-    }
-}
-
-/* Collects taps of one pixel in one row that do not lie one behind the other. */
-NN_OUTLINE void gather_apart(const layer *l, const int8_t *row, int32_t left) {
-    const nn_view *in = l->in;
-    const int32_t channels = in->channels, dilation = l->geometry->dilation_w;
-    const nn_taps taps = nn_valid_taps(left, in->width, l->geometry->kernel_w, dilation);
-    for (int32_t k = taps.first; k < taps.end; k++) {
-        const int8_t *from = row + nn_column(in, left + k * dilation) * in->pixel_stride;
-        copy(l->line + k * channels, from, channels);
-    }
-}
-
-/* Collects the taps of one pixel in one row that meet the input into `line`. */
-NN_OUTLINE void gather(const layer *l, const int8_t *row, int32_t left) {
-    const nn_view *in = l->in;
-    const int32_t channels = in->channels;
-    const nn_taps taps = nn_valid_taps(left, in->width, l->geometry->kernel_w, 1);
-    int32_t run;
-    if (!l->joined) {
-        gather_apart(l, row, left);
-        return;
-    }
-    for (int32_t k = taps.first; k < taps.end; k += run) {
-        run = nn_run(in, left + k, taps.end - k);
-        __builtin_memcpy(l->line + k * channels, row + nn_column(in, left + k) * in->pixel_stride,
-                         (size_t)(run * channels));
-    }
-}
-
-/* Takes the rests of a row of `pixels`, which are `step` bytes apart; there is one at least. `to`:
- * where the first pixel's go. */
-NN_OUTLINE void take_rests(const layer *l, int8_t *to, int32_t pixels, const int8_t *from,
-                           int32_t step) {
-    const int32_t rest = l->taps.rest, apart = 4 * l->taps.rest_quads;
-#pragma GCC unroll 1
-    do {
-        to[0] = from[0];
-        if (rest > 1) {
-            to[1] = from[1];
-        }
-        if (rest > 2) {
-            to[2] = from[2];
-        }
-        from += step;
-        to += apart;
-    } while (--pixels > 0);
-}
-
-static inline const int8_t *next_row(const layer *l, const int8_t *row) {
-    const int8_t *next = row + l->row_step;
-    return next >= l->end ? next - (l->end - l->in->data) : next;
-}
-
-/* Rows of taps that lie one behind the other in the input; `place`: bytes from a row's start. */
-NN_OUTLINE void widen_inside(const layer *l, uint32_t *x, int32_t pixels, int32_t place) {
-    const int32_t quads = l->taps.row_quads, words = 2 * pixels * quads;
-    const int32_t step = l->geometry->stride_w * l->in->pixel_stride;
-    const int8_t *row = l->data;
-    for (int32_t k = l->rows.first; k < l->rows.end; k++, x += words) {
-        const int8_t *from = row + place;
-        if (quads > 0) {
-            nn_dsp_widen_quads(x, pixels, from, step, quads);
-        }
-        if (l->taps.rest > 0) {
-            take_rests(l, l->rests + k * l->taps.rest, pixels, from + 4 * quads, step);
-        }
-        row = next_row(l, row);
-    }
-}
-
-/* Whether the `span` columns from `left` on lie one behind the other in the input. */
-static inline int lies_joined(const layer *l, int32_t left, int32_t span) {
-    const nn_view *in = l->in;
-    return left >= 0 && left + span <= in->width && l->joined && nn_run(in, left, span) == span;
-}
-
-/* Rows of taps of pixels some of which meet padding or lie beyond the end of the column window.
- * The padding stays in `line` from row to row. */
-NN_OUTLINE void widen_border(const layer *l, uint32_t *x, int32_t pixels, int32_t left) {
-    const int32_t bytes = 4 * l->taps.row_quads, words = 2 * pixels * l->taps.row_quads;
-    for (int32_t p = 0; p < pixels; p++, left += l->geometry->stride_w) {
-        const int joined = lies_joined(l, left, l->geometry->kernel_w);
-        const int32_t place = joined ? nn_column(l->in, left) * l->in->pixel_stride : 0;
-        const int8_t *row = l->data;
-        uint32_t *to = x + p;
-        if (!joined) {
-            __builtin_memset(l->line, (int)l->zero_point, (size_t)l->taps.row_bytes);
-        }
-        for (int32_t k = l->rows.first; k < l->rows.end; k++, to += words) {
-            const int8_t *from = joined ? row + place : l->line;
-            if (!joined) {
-                gather(l, row, left);
-            }
-            (void)nn_dsp_widen1(to, pixels, from, bytes);
-            if (l->taps.rest > 0) {
-                int8_t *rests = l->rests + 4 * p * l->taps.rest_quads;
-                take_rests(l, rests + k * l->taps.rest, 1, from + bytes, 0);
-            }
-            row = next_row(l, row);
-        }
-    }
-}
-
-/* Rows [first, end) of taps that meet nothing but padding. */
-NN_OUTLINE void widen_padding(const layer *l, uint32_t *x, int32_t pixels, int32_t first,
-                              int32_t end) {
-    __builtin_memset(l->line, (int)l->zero_point, (size_t)l->taps.row_bytes);
-    for (int32_t k = first; k < end && l->taps.rest > 0; k++) {
-        take_rests(l, l->rests + k * l->taps.rest, pixels, l->line, 0);
-    }
-    (void)nn_dsp_widen_value(x, pixels, l->zero_point, (end - first) * l->taps.row_quads);
-}
-
-/* Widens the taps of `pixels`, the first of which begins at column `left`. */
-static inline void widen_taps(const layer *l, int32_t pixels, int32_t left) {
-    const nn_view *in = l->in;
-    const int32_t span = (pixels - 1) * l->geometry->stride_w + l->geometry->kernel_w;
-    const int32_t words = 2 * pixels * l->taps.row_quads, rows = l->geometry->kernel_h;
-    uint32_t *x = l->widened;
-    if (l->rows.first > 0) {
-        widen_padding(l, x, pixels, 0, l->rows.first);
-    }
-    if (lies_joined(l, left, span)) {
-        widen_inside(l, x + l->rows.first * words, pixels, nn_column(in, left) * in->pixel_stride);
-    } else {
-        widen_border(l, x + l->rows.first * words, pixels, left);
-    }
-    if (l->rows.end < rows) {
-        widen_padding(l, x + l->rows.end * words, pixels, l->rows.end, rows);
-    }
-    if (l->taps.rest > 0) {
-        const int32_t bytes = 4 * l->taps.rest_quads;
-        nn_dsp_widen_quads(x + rows * words, pixels, l->rests, bytes, l->taps.rest_quads);
-    }
 }
 
 void nn_conv2d_s8_dsp(const nn_conv_geometry *geometry, const void *constants, const nn_view *in,
@@ -198,29 +13,15 @@ void nn_conv2d_s8_dsp(const nn_conv_geometry *geometry, const void *constants, c
     const nn_conv_geometry *g = geometry;
     const nn_dsp_constants *c = (const nn_dsp_constants *)constants;
     const int32_t most = nn_dsp_most_pixels(window->x1 - window->x0);
-    layer l;
+    nn_dsp_layer l;
     nn_dsp_shape shape;
-    l.geometry = g;
-    l.in = in;
-    l.taps = divide(g, in);
+    nn_dsp_open_layer(&l, g, c->common.input_zero_point, in, most, scratch);
     shape = nn_dsp_shape_for(l.taps.quads, out);
-    l.joined = g->kernel_w == 1 || (g->dilation_w == 1 && nn_dense(in));
-    l.row_step = g->dilation_h % in->ring_rows * in->row_stride;
-    l.end = in->data + in->ring_rows * in->row_stride;
-    l.zero_point = c->common.input_zero_point;
-    l.widened = nn_dsp_widened(scratch);
-    l.rests = (int8_t *)(l.widened + 2 * most * l.taps.quads);
-    l.line = l.rests + 4 * most * l.taps.rest_quads;
     for (int32_t y = window->y0; y < window->y1; y++) {
-        const int32_t top = y * g->stride_h - g->pad_top;
-        l.rows = nn_valid_taps(top, in->height, g->kernel_h, g->dilation_h);
-        l.data = in->data;
-        if (l.rows.first < l.rows.end) {
-            l.data = nn_row(in, top + l.rows.first * g->dilation_h);
-        }
+        nn_dsp_find_input_rows(&l, y * g->stride_h - g->pad_top);
         for (int32_t x = window->x0; x < window->x1;) {
             const int32_t pixels = nn_dsp_tile(nn_run(out, x, window->x1 - x));
-            widen_taps(&l, pixels, x * g->stride_w - g->pad_left);
+            nn_dsp_widen_inputs(&l, pixels, x * g->stride_w - g->pad_left);
             nn_dsp_matmul(c, pixels, (uint32_t *)scratch, &shape, nn_out_pixel(out, y, x));
             x += pixels;
         }

@@ -1,5 +1,5 @@
 /* Copies a box of elements from one layout to another: lines of whole words, four of them at a
- * time; short lines of any bytes where words may lie anywhere. The plain kernel does the rest. */
+ * time; lines of any bytes where words may lie anywhere. The plain kernel does the rest. */
 #include "nn_dsp.h"
 #include "nn_lines.h"
 
@@ -49,38 +49,56 @@ NN_OUTLINE void copy_lines(const nn_lines *l) {
 }
 
 #ifdef __ARM_FEATURE_UNALIGNED
-#define SHORT 192 /* bytes of a line for which calling a function takes longer */
+/* Copies four words; all are loaded before the first is stored. */
+static inline void copy_four(int8_t *to, const int8_t *from) {
+    const uint32_t a = nn_load4(from), b = nn_load4(from + 4);
+    const uint32_t c = nn_load4(from + 8), d = nn_load4(from + 12);
+    nn_store4(to, a);
+    nn_store4(to + 4, b);
+    nn_store4(to + 8, c);
+    nn_store4(to + 12, d);
+}
 
-NN_OUTLINE void copy_short(const nn_lines *l) {
+/* One line of four bytes or more. Its last word is loaded before its first is stored, as what is
+ * read and what is written may overlap. */
+static inline void copy_words(int8_t *to, const int8_t *from, int32_t left) {
+    const uint32_t last = nn_load4(from + left - 4);
+    int8_t *const end = to + left - 4;
+#pragma GCC unroll 1
+    for (; left > 32; left -= 32, from += 32, to += 32) {
+        copy_four(to, from);
+        copy_four(to + 16, from + 16);
+    }
+    if (left > 16) {
+        copy_four(to, from);
+        left -= 16, from += 16, to += 16;
+    }
+    if (left > 8) {
+        const uint32_t a = nn_load4(from), b = nn_load4(from + 4);
+        nn_store4(to, a);
+        nn_store4(to + 4, b);
+        left -= 8, from += 8, to += 8;
+    }
+    if (left > 4) {
+        nn_store4(to, nn_load4(from));
+    }
+    nn_store4(end, last);
+}
+
+/* Lines of any bytes. */
+NN_OUTLINE void copy_any(const nn_lines *l) {
     const int8_t *in = l->in;
     int8_t *out = l->out;
     for (int32_t lines = l->lines; lines > 0; lines--, in += l->in_stride, out += l->out_stride) {
-        const int8_t *from = in;
-        int8_t *to = out;
-        int32_t left = l->count;
-        for (; left >= 16; left -= 16, from += 16, to += 16) {
-            const uint32_t a = nn_load4(from), b = nn_load4(from + 4);
-            const uint32_t c = nn_load4(from + 8), d = nn_load4(from + 12);
-            nn_store4(to, a);
-            nn_store4(to + 4, b);
-            nn_store4(to + 8, c);
-            nn_store4(to + 12, d);
+        if (l->count >= 4) {
+            copy_words(out, in, l->count);
+            continue;
         }
-        for (; left >= 4; left -= 4, from += 4, to += 4) {
-            nn_store4(to, nn_load4(from));
-            NN_BARRIER(); /* or it would become a call */
-        }
-        for (; left > 0; left--) {
-            *to++ = *from++;
+        for (int32_t i = 0; i < l->count; i++) {
+            out[i] = in[i];
             NN_BARRIER();
         }
     }
-}
-#else
-#define SHORT 0
-
-static inline void copy_short(const nn_lines *l) {
-    (void)l;
 }
 #endif
 
@@ -91,9 +109,11 @@ void nn_copy_s8_dsp(const nn_copy_geometry *geometry, const int8_t *in, int8_t *
         nn_copy_s8(geometry, in, out);
     } else if (((places | (uint32_t)(l.in_stride | l.out_stride | l.count)) & 3) == 0) {
         copy_lines(&l);
-    } else if (l.count <= SHORT) {
-        copy_short(&l);
     } else {
+#ifdef __ARM_FEATURE_UNALIGNED
+        copy_any(&l);
+#else
         nn_copy_s8(geometry, in, out);
+#endif
     }
 }

@@ -33,10 +33,68 @@ static inline uint32_t nn_dsp_wide_load(const int16_t *from) {
     return word;
 }
 
-/* Two channels of two pixels, where no sum can leave an int32. */
-NN_OUTLINE const uint32_t *nn_dsp_wide_narrow22(int64_t sums[4], const uint32_t *w,
-                                                const int16_t *x0, const int16_t *x1,
-                                                int32_t quads) {
+/* Two channels of two pixels, where no sum can leave an int32; `quads`: one at least. Returns where
+ * the weights end.
+ *
+ *   r0           quads left
+ *   r1 to r3     weights, inputs of the first pixel, of the second; read forward
+ *   r4 to r7     sums, those of the first pixel first
+ *   r8, r9       a quad's weights, as packed and then the later halves; r12, lr: the earlier halves
+ *   r10, r11     a pixel's inputs
+ *
+ * With an odd number of quads the first round is entered in its middle. */
+#if NN_DSP
+
+#define NN_DSP_WIDE_22                                                                             \
+    "ldrd r8, r9, [r1], #8\n"                                                                      \
+    "ldrd r10, r11, [r2], #8\n"                                                                    \
+    "sxtb16 r12, r8\n"                                                                             \
+    "sxtb16 lr, r9\n"                                                                              \
+    "smlad r4, r12, r10, r4\n"                                                                     \
+    "sxtb16 r8, r8, ror #8\n"                                                                      \
+    "smlad r5, lr, r10, r5\n"                                                                      \
+    "sxtb16 r9, r9, ror #8\n"                                                                      \
+    "smlad r4, r8, r11, r4\n"                                                                      \
+    "smlad r5, r9, r11, r5\n"                                                                      \
+    "ldrd r10, r11, [r3], #8\n"                                                                    \
+    "smlad r6, r12, r10, r6\n"                                                                     \
+    "smlad r7, lr, r10, r7\n"                                                                      \
+    "smlad r6, r8, r11, r6\n"                                                                      \
+    "smlad r7, r9, r11, r7\n"
+
+__attribute__((naked, noinline, unused)) static const uint32_t *nn_dsp_wide_narrow22(
+    __attribute__((unused)) int64_t sums[4], __attribute__((unused)) const uint32_t *w,
+    __attribute__((unused)) const int16_t *x0, __attribute__((unused)) const int16_t *x1,
+    __attribute__((unused)) int32_t quads) {
+    __asm volatile("push {r0, r4, r5, r6, r7, r8, r9, r10, r11, lr}\n"
+                   "ldr r0, [sp, #40]\n"
+                   "mov r4, #0\n"
+                   "mov r5, #0\n"
+                   "mov r6, #0\n"
+                   "mov r7, #0\n"
+                   "lsls r12, r0, #31\n"
+                   "bne 2f\n"
+                   "1:\n" NN_DSP_WIDE_22 "sub r0, r0, #1\n"
+                   "2:\n" NN_DSP_WIDE_22 "subs r0, r0, #1\n"
+                   "bne.w 1b\n"
+                   "pop {r3}\n"
+                   "asr r8, r4, #31\n"
+                   "asr r9, r5, #31\n"
+                   "asr r10, r6, #31\n"
+                   "asr r11, r7, #31\n"
+                   "strd r4, r8, [r3]\n"
+                   "strd r5, r9, [r3, #8]\n"
+                   "strd r6, r10, [r3, #16]\n"
+                   "strd r7, r11, [r3, #24]\n"
+                   "mov r0, r1\n"
+                   "pop {r4, r5, r6, r7, r8, r9, r10, r11, pc}\n");
+}
+
+#else
+
+static inline const uint32_t *nn_dsp_wide_narrow22(int64_t sums[4], const uint32_t *w,
+                                                   const int16_t *x0, const int16_t *x1,
+                                                   int32_t quads) {
     int32_t s00 = 0, s01 = 0, s10 = 0, s11 = 0;
     for (; quads > 0; quads--, w += 2, x0 += 4, x1 += 4) {
         const uint32_t a = w[0], b = w[1];
@@ -56,6 +114,8 @@ NN_OUTLINE const uint32_t *nn_dsp_wide_narrow22(int64_t sums[4], const uint32_t 
     return w;
 }
 
+#endif
+
 /* Two channels of one pixel, likewise. */
 NN_OUTLINE const uint32_t *nn_dsp_wide_narrow21(int64_t sums[2], const uint32_t *w,
                                                 const int16_t *x, int32_t quads) {
@@ -69,25 +129,6 @@ NN_OUTLINE const uint32_t *nn_dsp_wide_narrow21(int64_t sums[2], const uint32_t 
     sums[0] = s0;
     sums[1] = s1;
     return w;
-}
-
-/* Four channels of one pixel, likewise. */
-NN_OUTLINE const uint32_t *nn_dsp_wide_narrow41(int64_t sums[4], const uint32_t *w,
-                                                const int16_t *x, int32_t quads) {
-    const uint32_t *v = w + 2 * quads;
-    int32_t s0 = 0, s1 = 0, s2 = 0, s3 = 0;
-    for (; quads > 0; quads--, w += 2, v += 2, x += 4) {
-        const uint32_t low = nn_dsp_wide_load(x), high = nn_dsp_wide_load(x + 2);
-        s0 = nn_smlad(nn_sxtb16_ror8(w[0]), high, nn_smlad(nn_sxtb16(w[0]), low, s0));
-        s1 = nn_smlad(nn_sxtb16_ror8(w[1]), high, nn_smlad(nn_sxtb16(w[1]), low, s1));
-        s2 = nn_smlad(nn_sxtb16_ror8(v[0]), high, nn_smlad(nn_sxtb16(v[0]), low, s2));
-        s3 = nn_smlad(nn_sxtb16_ror8(v[1]), high, nn_smlad(nn_sxtb16(v[1]), low, s3));
-    }
-    sums[0] = s0;
-    sums[1] = s1;
-    sums[2] = s2;
-    sums[3] = s3;
-    return v;
 }
 
 /* Two channels of one pixel, summed in 64 bits. */

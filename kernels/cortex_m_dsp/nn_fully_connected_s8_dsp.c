@@ -20,11 +20,14 @@ typedef struct {
     uint32_t low_down;
 } channel;
 
-/* One pixel's inputs: whole octets of them, and what is left with zeros behind it. */
+#define FEW 64 /* inputs: a second call for those at the end takes longer than copying them all */
+
+/* One pixel's inputs: whole octets of them, and what is left with zeros behind it; few inputs are
+ * octets altogether, in `tail`. */
 typedef struct {
     const int8_t *x;
     int32_t octets, rest;
-    int8_t tail[NN_DSP_OCTET];
+    int8_t tail[FEW];
     int32_t start; /* of each pair's sum: -128 times the inputs' */
 } pixel;
 
@@ -136,26 +139,43 @@ static void compute(const nn_dsp_constants *constants, const pixel *p, int8_t *o
     nn_dsp_clamp(out, outputs, constants->common.clamp_min, constants->common.clamp_max);
 }
 
+/* Finds the octets of `inputs` inputs, and their sum. */
+static inline void open_pixel(pixel *p, const int8_t *x, int32_t inputs) {
+    const int32_t first = inputs < FEW ? 0 : inputs / NN_DSP_OCTET * NN_DSP_OCTET;
+    p->x = x;
+    p->octets = inputs / NN_DSP_OCTET;
+    p->rest = inputs % NN_DSP_OCTET;
+    if (p->rest > 0) {
+        const int32_t words = (inputs - first) / 4;
+        for (int32_t i = 0; i < words; i++) {
+            nn_store4(p->tail + 4 * i, nn_load4(x + first + 4 * i));
+            NN_BARRIER(); /* or it would become a call */
+        }
+        nn_store4(p->tail + 4 * words, 0);
+        nn_store4(p->tail + (inputs - first) / NN_DSP_OCTET * NN_DSP_OCTET + 4, 0);
+        for (int32_t i = 4 * words; i < inputs - first; i++) {
+            p->tail[i] = x[first + i];
+            NN_BARRIER();
+        }
+    }
+    if (p->rest > 0 && first == 0) {
+        p->x = p->tail;
+        p->octets++;
+        p->rest = 0;
+    }
+    p->start = -128 * nn_dsp_sum_inputs(p->x, p->octets);
+    if (p->rest > 0) {
+        p->start -= 128 * nn_dsp_sum_inputs(p->tail, 1);
+    }
+}
+
 void nn_fully_connected_s8_dsp(const void *constants, const nn_view *in, const nn_view *out,
                                const nn_window *window, void *scratch) {
-    const int32_t inputs = in->channels;
     pixel p;
     (void)scratch;
-    p.octets = inputs / NN_DSP_OCTET;
-    p.rest = inputs % NN_DSP_OCTET;
-    if (p.rest > 0) {
-        __builtin_memset(p.tail, 0, sizeof p.tail);
-    }
     for (int32_t y = window->y0; y < window->y1; y++) {
         for (int32_t x = window->x0; x < window->x1; x++) {
-            p.x = nn_pixel(in, y, x);
-            for (int32_t i = 0; i < p.rest; i++) {
-                p.tail[i] = p.x[inputs - p.rest + i];
-            }
-            p.start = -128 * nn_dsp_sum_inputs(p.x, p.octets);
-            if (p.rest > 0) {
-                p.start -= 128 * nn_dsp_sum_inputs(p.tail, 1);
-            }
+            open_pixel(&p, nn_pixel(in, y, x), in->channels);
             compute((const nn_dsp_constants *)constants, &p, nn_out_pixel(out, y, x),
                     out->channels);
         }

@@ -42,7 +42,20 @@ def conv_pairs(graph: Graph, op: Op) -> bytes:
 
     The inputs that do not fill a quad at the end of a row come after all rows, packed together.
     """
-    weights = filter_weights(graph, op)
+    return _pack_filter(graph, op, filter_weights(graph, op))
+
+
+def depthwise_as_conv(graph: Graph, op: Op) -> bytes:
+    """Packs a depthwise filter as that of a convolution: zeros for the inputs of other channels."""
+    taps = filter_weights(graph, op)[0].transpose(2, 0, 1)
+    outputs, channels = len(taps), graph.tensors[op.inputs[0]].shape[-1]
+    weights = np.zeros((*taps.shape, channels), np.int8)
+    each = np.arange(outputs)
+    weights[each, :, :, each * channels // outputs] = taps
+    return _pack_filter(graph, op, weights)
+
+
+def _pack_filter(graph: Graph, op: Op, weights: npt.NDArray[np.int8]) -> bytes:
     outputs, kernel_h = weights.shape[:2]
     rows = weights.reshape(outputs, kernel_h, -1)
     whole = rows.shape[2] // QUAD * QUAD
@@ -287,8 +300,16 @@ def wide_taps(graph: Graph, op: Op) -> bytes:
     return wide_head(graph, op) + taps.reshape(len(taps) // 2, 2, -1, 2).transpose(2, 0, 1, 3).tobytes()
 
 
+def _are_even(width: int, stride: int, channels: int) -> bool:
+    """Whether the phases of a transpose convolution that share a row are computed from the same inputs: they
+    have equally many taps, or so few channels that collecting inputs takes longer than products with zeros.
+    """
+    return width <= stride or width % stride == 0 or channels <= 4
+
+
 PACKINGS: dict[str, Packing] = {
     "conv_pairs": conv_pairs,
+    "depthwise_as_conv": depthwise_as_conv,
     "depthwise_columns": depthwise_columns,
     "depthwise_pairs": depthwise_pairs,
     "depthwise_multiplied_pairs": by_group(depthwise_multiplied_pairs),
@@ -300,6 +321,6 @@ PACKINGS: dict[str, Packing] = {
     "wide_dense_pairs": wide_pairs,
     "wide_taps": wide_taps,
     "grouped_conv_pairs": by_group(conv_pairs),
-    "transpose_conv_pairs": by_phase(conv_pairs),
+    "transpose_conv_pairs": by_phase(conv_pairs, _are_even),
     "wide_transpose_conv_pairs": by_phase(wide_pairs),
 }

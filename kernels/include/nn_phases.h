@@ -3,7 +3,8 @@
  *
  * constants: for each phase, row by row, the offset of its block in bytes, an int32; from the next
  * multiple of 16 bytes on the blocks, as the kernel of convolutions reads them: with the phase's
- * taps in the order of the inputs, or a row or column of zeros where it has none.
+ * taps in the order of the inputs, or a row or column of zeros where it has none. The offsets'
+ * lowest bits are set where the phases of a row have equally many columns of taps, by zeros.
  */
 #ifndef NN_PHASES_H
 #define NN_PHASES_H
@@ -47,10 +48,29 @@ static inline void nn_phases_part(nn_conv_geometry *one, const void *block, cons
     }
 }
 
-/* Rows of one phase go together where the output is no ring of rows. */
-static inline void nn_phases_walk(const nn_conv_geometry *geometry, const void *constants,
-                                  const nn_view *in, const nn_view *out, const nn_window *window,
+/* The outputs of a phase without taps, as those of nn_phases_part: all are the first of them. */
+static inline void nn_phases_fill(const nn_conv_geometry *one, const void *block, const nn_view *in,
+                                  const nn_view *out, int32_t y, int32_t x, int32_t rows,
+                                  int32_t row_step, int32_t columns, int32_t step, int32_t bytes,
                                   void *scratch, nn_conv_kernel *kernel) {
+    nn_conv_geometry alone = *one;
+    const int8_t *first = nn_out_pixel(out, y, x);
+    nn_phases_part(&alone, block, in, out, y, x, 1, row_step, 1, step, scratch, kernel);
+    for (int32_t row = 0; row < rows; row++) {
+        for (int32_t column = row == 0; column < columns; column++) {
+            __builtin_memcpy(nn_out_pixel(out, y + row * row_step, x + column * step), first,
+                             (size_t)bytes);
+        }
+    }
+}
+
+/* Rows of one phase go together where the output is no ring of rows. `bytes`: of a pixel's
+ * channels, of which phases without taps are filled; 0: they are computed. `only`: no others than
+ * these. */
+static inline void nn_phases_walk_of(int32_t bytes, int only, const nn_conv_geometry *geometry,
+                                     const void *constants, const nn_view *in, const nn_view *out,
+                                     const nn_window *window, void *scratch,
+                                     nn_conv_kernel *kernel) {
     const nn_conv_geometry *g = geometry;
     const int32_t *offsets = (const int32_t *)constants;
     const int is_ring = out->ring_rows < out->height;
@@ -72,15 +92,30 @@ static inline void nn_phases_walk(const nn_conv_geometry *geometry, const void *
         one.pad_top = above - bottom / g->stride_h;
         for (int32_t x = window->x0; x < nn_min(window->x1, window->x0 + g->stride_w); x++) {
             const int32_t right = x + g->pad_left, column = right % g->stride_w;
-            const int32_t offset = offsets[row * g->stride_w + column];
+            const int32_t offset = offsets[row * g->stride_w + column] & (bytes > 0 ? ~1 : ~0);
             const int has_taps = row < g->kernel_h && column < g->kernel_w;
+            if (only && has_taps) {
+                continue;
+            }
             one.kernel_w = nn_phase_taps(g->kernel_w, g->stride_w, column);
             one.pad_left = one.kernel_w - 1 - right / g->stride_w;
-            nn_phases_part(&one, (const int8_t *)constants + offset, has_taps ? in : &none, out, y,
-                           x, rows, g->stride_h, (window->x1 - x + g->stride_w - 1) / g->stride_w,
-                           g->stride_w, scratch, kernel);
+            const int32_t columns = (window->x1 - x + g->stride_w - 1) / g->stride_w;
+            const void *block = (const int8_t *)constants + offset;
+            if (bytes > 0 && !has_taps) {
+                nn_phases_fill(&one, block, &none, out, y, x, rows, g->stride_h, columns,
+                               g->stride_w, bytes, scratch, kernel);
+            } else {
+                nn_phases_part(&one, block, has_taps ? in : &none, out, y, x, rows, g->stride_h,
+                               columns, g->stride_w, scratch, kernel);
+            }
         }
     }
+}
+
+static inline void nn_phases_walk(const nn_conv_geometry *geometry, const void *constants,
+                                  const nn_view *in, const nn_view *out, const nn_window *window,
+                                  void *scratch, nn_conv_kernel *kernel) {
+    nn_phases_walk_of(0, 0, geometry, constants, in, out, window, scratch, kernel);
 }
 
 /* Bytes of scratch: the most that a phase needs. */
