@@ -472,8 +472,8 @@ class Twin:
     def shared(self, region: Region, first: int, whole: set[int]) -> int:
         """Returns how many bytes of a region's output may lie on tensors that die in it.
 
-        Streamed region: on the tensor that feeds it. Otherwise: what the lowest placement of its operator's
-        inputs and output saves.
+        Streamed region: on the tensor that feeds it, or on the ring of a streamed image, once its first group
+        has ended. Otherwise: what the lowest placement of its operator's inputs and output saves.
         """
         end, op = first + len(region.ops), self.graph.ops[region.ops[-1]]
         if len(op.outputs) != 1:
