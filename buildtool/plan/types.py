@@ -127,7 +127,7 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Overlap:
-    """Permission for an operator's output to lie on its dying input.
+    """Permission for an operator's output to lie on its dying input, or on the ring of a streamed image.
 
     It is safe if offset(input buffer) >= offset(output buffer) + distance, in bytes. `input` and `output`
     are positions in Plan.buffers, `op` is the operator's position in Graph.ops.

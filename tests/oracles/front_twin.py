@@ -472,8 +472,8 @@ class Twin:
     def shared(self, region: Region, first: int, whole: set[int]) -> int:
         """Returns how many bytes of a region's output may lie on tensors that die in it.
 
-        Streamed region: on the tensor that feeds it. Otherwise: what the lowest placement of its operator's
-        inputs and output saves.
+        Streamed region: on the tensor that feeds it, or on the ring of a streamed image, once its first group
+        has ended. Otherwise: what the lowest placement of its operator's inputs and output saves.
         """
         end, op = first + len(region.ops), self.graph.ops[region.ops[-1]]
         if len(op.outputs) != 1:
@@ -491,6 +491,11 @@ class Twin:
                 distances[root] = apart
         alignment = self.target.board.alignment
         sizes = [self.graph.tensors[t].size for t in (op.outputs[0], *distances)]
+        ring = self._image_ring(region, first)
+        if ring and self.in_place == "rows" and not fed_in_parts(self.graph, op):
+            made = self._made_before_first_ends(region)
+            distances[self.delivered.input] = made * self.graph.tensors[op.outputs[0]].row_bytes
+            sizes.append(ring)
         problem = Problem(
             tuple(Item(0, 1, size, alignment) for size in sizes),
             tuple(Permission(0, i + 1, apart) for i, apart in enumerate(distances.values())),
@@ -498,6 +503,22 @@ class Twin:
         lowest = solve(problem, 100_000)
         assert lowest.status is Status.OPTIMAL
         return sum(map(self._aligned, sizes)) - lowest.solution.height
+
+    def _image_ring(self, region: Region, first: int) -> int:
+        """Returns the bytes of a streamed image's ring if only a region's first group reads it, else 0."""
+        if self.image != "stream" or len(region.groups) < 2:
+            return 0
+        image, later = self.delivered.input, first + len(region.groups[0].ops)
+        if any(e >= later for e in self.readers(image)):
+            return 0
+        held = self.held(region, first)
+        return sum(b.size for b in held.buffers if b.rows and image in b.tensors and b.last >= held.begin)
+
+    def _made_before_first_ends(self, region: Region) -> int:
+        """Returns how many rows of its output a region has made when its first group makes its last rows."""
+        steps = [Step(*line) for line in self.run(region).steps.tolist()]
+        last = max(n for n, step in enumerate(steps) if step.op in (SOURCE, *region.groups[0].ops))
+        return max((step.y1 for step in steps[:last] if step.op == region.ops[-1]), default=0)
 
     def _apart(self, op, operand: int, kernel) -> int | None:
         """Returns the distance by the kernel's contract, for an operator that runs as one step."""

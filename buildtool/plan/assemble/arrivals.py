@@ -30,7 +30,7 @@ from buildtool.plan.schedule.costs import CostModel
 from buildtool.plan.schedule.overlap import RegionOverlap, later_reads
 from buildtool.plan.schedule.receptive import fed_in_parts
 from buildtool.plan.schedule.timeline import Part, Timeline, group_of, load_steps, parts
-from buildtool.plan.types import Buffer, BufferKind, Load, Plan, Scheme, replace_numbers
+from buildtool.plan.types import SOURCE, Buffer, BufferKind, Load, Plan, Scheme, replace_numbers
 from buildtool.target.catalogue import ChannelBytes, channel_bytes, constants_bytes, features, operands
 from buildtool.target.types import KernelVariant
 
@@ -235,6 +235,7 @@ def find_dead_rows(timeline: Timeline, index: int, overlaps: Sequence[RegionOver
     if len(run.region.groups) < 2 or fed_in_parts(graph, graph.ops[run.region.ops[-1]]):
         return None
     candidates, tensors = list[DeadRows](), graph.tensors
+    overlaps = [o for o in overlaps if SOURCE not in run.activities or o.source not in graph.inputs]
     # only overlaps without a distance: the others have reasons that are not analysed here
     for source, result in ((o.source, o.result) for o in overlaps if o.distance == 0):
         at, needed = later_reads(graph, run.steps, source, run.region.ops)

@@ -32,17 +32,18 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.base.modes import InPlace
+from buildtool.base.modes import Image, InPlace
 from buildtool.graph.fusions import fusions
 from buildtool.graph.liveness import LiveRange, alias_roots, state_of
 from buildtool.graph.ops import ALIAS_KINDS, PIXEL_KINDS, SLIDING_KINDS
 from buildtool.graph.partviews import parts
 from buildtool.graph.types import AxisAttrs, Graph, Op, OpKind, Tensor
 from buildtool.plan.schedule.axis import Axis
+from buildtool.plan.schedule.delivery import delivered_image
 from buildtool.plan.schedule.receptive import axes, fed_in_parts, row_inputs, streams
 from buildtool.plan.schedule.schedule import Run, Steps
 from buildtool.plan.schedule.timeline import Timeline
-from buildtool.plan.types import Buffer, BufferKind, Overlap, Region
+from buildtool.plan.types import SOURCE, Buffer, BufferKind, Overlap, Region
 from buildtool.target.types import Contract, KernelVariant
 
 IN_PLACE = tuple(InPlace)  # the contracts that may be used: all, `pixel` only, none
@@ -174,15 +175,18 @@ def overlaps(
     apart: operators whose output must not lie over their input.
     """
     whole = {b.tensors[0]: i for i, b in enumerate(buffers) if b.kind is BufferKind.TENSOR}
+    image = delivered_image(timeline.graph).input if timeline.image == Image.STREAM else -1
+    in_ring = [(image, i) for i, b in enumerate(buffers) if b.rows and image in b.tensors[:1]]
+    sources = whole | dict(in_ring)
     alone = {region.ops[0] for region in timeline.regions if not region.is_streamed}
     roots = [shared.tensors[0] for shared in timeline.ranges]
     by_contract = (
         RegionOverlap(o.op, roots[o.input], roots[o.output], o.distance) for o in permitted if o.op in alone
     )
     return [
-        Overlap(o.op, whole[o.source], whole[o.result], o.distance)
+        Overlap(o.op, sources[o.source], whole[o.result], o.distance)
         for o in (*by_contract, *regions)
-        if o.source in whole and o.result in whole and o.op not in apart
+        if o.source in sources and o.result in whole and o.op not in apart
     ]
 
 
@@ -200,6 +204,8 @@ def of_region(
     kept: tensors of the region that are never whole.
     """
     roots, ops = alias_roots(graph), run.region.ops
+    image = delivered_image(graph).tensor if SOURCE in run.activities else -1
+    in_ring = image in kept
     fusion = next((one for one in fusions(graph) if (one.first, one.last) == (ops[0], ops[-1])), None)
     if fusion is not None:  # each slice may take the place of the branch's end that has its shape
         ends = zip(fusion.parts, fusion.results, strict=True)
@@ -207,6 +213,7 @@ def of_region(
     else:
         result = roots[graph.ops[ops[-1]].outputs[0]]
         read = {roots[t] for p in ops for t in graph.ops[p].inputs if t in roots} - {result}
+        read -= {roots[image]} if in_ring else set()
         dying = (t for t in sorted(read) if t not in kept and last_reads.get(t, -1) in ops)
         pairs = [(ops[-1], t, result) for t in dying]
     steps = run.steps if pairs else np.empty((0, 5), np.int32)
@@ -216,6 +223,32 @@ def of_region(
         least = min((d for d in (from_steps, from_contract) if d is not None), default=None)
         if least is not None and least < graph.tensors[result].size:
             yield RegionOverlap(op, source, result, least)
+    if fusion is None and in_ring:
+        after_image = image_distance(graph, run, roots[image], result)
+        if after_image is not None and after_image < graph.tensors[result].size:
+            yield RegionOverlap(ops[-1], roots[image], result, after_image)
+
+
+def image_distance(graph: Graph, run: Run, image: int, result: int) -> int | None:
+    """Returns how many bytes of a region's output are made before its first group ends.
+
+    The rest of the output may lie over the ring of a streamed image that only this group reads. Returns None
+    if other groups read it, too, or if the output is not made row by row. `image`, `result`: the roots of
+    both.
+    """
+    roots, (first, *later) = alias_roots(graph), run.region.groups
+    last = graph.ops[run.region.ops[-1]]
+    read = {roots.get(t) for group in later for position in group.ops for t in graph.ops[position].inputs}
+    if not later or image in read or fed_in_parts(graph, last):
+        return None
+    rows = made = 0  # of the output: so far, and up to the first group's last step so far
+    for _, steps in run.portions():
+        own = np.flatnonzero(np.isin(steps[:, 0], (SOURCE, *first.ops)))
+        ends = np.where(steps[:, 0] == run.region.ops[-1], steps[:, 2], 0)
+        if len(own):
+            made = max(rows, int(ends[: own[-1]].max(initial=0)))
+        rows = max(rows, int(ends.max(initial=0)))
+    return made * graph.tensors[result].row_bytes
 
 
 def _distance_of_rows(

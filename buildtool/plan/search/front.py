@@ -164,7 +164,7 @@ class Front:
         if not region.block_forms:
             return 0
         source = self.space.boundaries.sources[region.first]
-        dies = source.last < region.end and not source.streamed
+        dies = source.last < region.end
         over = min(source.size, self.space.boundaries.sizes[region.end - 1]) if dies else 0
         return over + max(form.window for form in region.block_forms)
 

@@ -560,8 +560,8 @@ static bool collect_all(handle *h, int64_t cut) {
                 window = of_form(h, f, WINDOW);
         int64_t ring = of_form(h, f, SUMS) + h->base[f], source = of_element(h, first, SOURCE_SIZE);
         int64_t plain = of_cut(h, first, LIVE) - source + h->delivered[f] + ring;
-        bool apart = of_element(h, first, STREAMED) || !h->p.follows_rows ||
-                     of_element(h, first, SOURCE_LAST) >= h->p.count;
+        bool apart = !h->p.follows_rows || of_element(h, first, SOURCE_LAST) >= h->p.count;
+        source = of_element(h, first, STREAMED) ? h->delivered[f] : source;
         if (!collect(h, apart ? 0 : source,
                      (stair){h->p.best[first] + extra, plain, plain + window}))
             return false;
@@ -978,9 +978,19 @@ static entry pop(handle *h) {
     return top;
 }
 
-/* Bytes of the region's output that may lie on its input, if it begins with this block. */
-static int64_t overlap(handle *h, int64_t form, int32_t after, int32_t made) {
+/* Bytes of the region's output that may lie on its input, of which `held` bytes are in memory, if
+ * it begins with this block. On a ring for rows of a streamed image that only this block reads: the
+ * rows that are made after this block. */
+static int64_t overlap(handle *h, int64_t form, int32_t after, int32_t made, int64_t held) {
     int64_t first = first_of(h, form), row = of_element(h, h->end - 1, ROW), apart = 0;
+    if (of_element(h, first, STREAMED)) {
+        if (h->last[form] + 1 == h->end || of_element(h, first, SOURCE_LAST) > h->last[form])
+            return 0;
+        for (int32_t q = 0; q < h->profiles[made].length; q++)
+            if (numbers(h, made)[q] < final_number(h, made))
+                apart = (q + 1) * row;
+        return most(0, least(held, h->result - round_up(h, apart)));
+    }
     int32_t lows = reads(h, made, form, first, of_element(h, first, MAIN_ROW),
                          of_element(h, first, MAIN_WHOLE) != 0);
     if (lows < 0 || !progress(h, form) || !all_beside(h, form, after, made))
@@ -991,7 +1001,7 @@ static int64_t overlap(handle *h, int64_t form, int32_t after, int32_t made) {
             return -1;
     for (int32_t q = 0; q < h->profiles[lows].length; q++)
         apart = most(apart, (q + 1) * row - numbers(h, lows)[q]);
-    return most(0, least(of_element(h, first, SOURCE_SIZE), h->result - round_up(h, apart)));
+    return most(0, least(held, h->result - round_up(h, apart)));
 }
 
 /* Rows of a streamed image that the region holds at once, if it begins with this block and asks for
@@ -1040,10 +1050,10 @@ static bool complete(handle *h, int64_t form, int32_t after, const label *grown,
         held = round_up(h, least(tall, rows) * of_element(h, first, SOURCE_ROW));
     }
     size = grown->rings + grown->window + of_cut(h, first, LIVE) - source + held + h->result;
-    if (follows && !streamed && of_element(h, first, SOURCE_LAST) < h->end) {
-        if (size - least(source, h->result) > h->most_bytes)
+    if (follows && of_element(h, first, SOURCE_LAST) < h->end) {
+        if (size - least(held, h->result) > h->most_bytes)
             return true;
-        saved = overlap(h, form, after, made);
+        saved = overlap(h, form, after, made, held);
         if (saved < 0)
             return false;
     }

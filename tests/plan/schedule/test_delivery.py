@@ -25,7 +25,7 @@ KEPT = {
     "reshaped": (0, 3),
     "temporal": (0, 0),
     "beside": (1, 3),
-    "added": (1, 3),
+    "added": (1, 1),
     "joined": (0, 3),
     "paired": (0, 0),
 }

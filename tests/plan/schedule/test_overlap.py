@@ -1,6 +1,7 @@
 """Overlap distances: the planner's formula and the checker's replay, compared with simulated bytes."""
 
 import functools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,9 +10,14 @@ from hypothesis import strategies as st
 from plan_nets import make_target
 from zeronet import Net
 
+from buildtool.base.errors import PlanError
 from buildtool.graph.types import AxisAttrs, ConvAttrs, OpKind, Pad, PoolAttrs
+from buildtool.plan.assemble.assemble import assemble
+from buildtool.plan.check.check import check
 from buildtool.plan.check.hazard import unsafe
 from buildtool.plan.schedule.overlap import distance
+from buildtool.plan.schedule.timeline import Timeline
+from buildtool.plan.types import Group, Region, Scheme
 from buildtool.target.catalogue import select_all
 from buildtool.target.types import Contract
 
@@ -260,3 +266,31 @@ def test_the_distance_is_safe_and_the_check_agrees_with_the_bytes(graph):
             assert safe or said != ""
             if shift >= apart:
                 assert safe and said == ""
+
+
+def test_what_is_made_after_the_first_group_may_lie_over_the_ring_of_the_image():
+    """One row lower, the image's ring is overwritten while it is still read."""
+    net = Net((1, 12, 6, 4))
+    x = net.depthwise(net.inputs[0], (5, 1), (1, 1), Pad(2, 2, 0, 0))
+    graph = net.graph(net.depthwise(x, (5, 1), (1, 1), Pad()))
+    groups = tuple(Group((position,), Scheme.OPERATOR, 1) for position in range(2))
+    target = make_target(alignment=1)
+    timeline = Timeline.of(graph, (Region(groups),), "stream")
+    plan = assemble(timeline, target, select_all(target, graph), strategy="test", in_place="rows")
+    check(plan, graph, target)
+    (overlap,) = plan.overlaps
+    ring, result = plan.buffers[overlap.input], plan.buffers[overlap.output]
+    assert (ring.tensors, ring.rows, result.tensors) == (graph.inputs, 5, graph.outputs)
+    row = 6 * 4
+    assert (result.size, overlap.distance) == (8 * row, 7 * row)  # the last row comes after the image
+    assert plan.arena_bytes == 7 * row + ring.size + 5 * row  # with the ring of the other tensor
+
+    def moved(offset):
+        buffers = (b if b.rows else replace(b, offset=0) for b in plan.buffers)
+        buffers = (replace(b, offset=1000) if b.rows and b is not ring else b for b in buffers)
+        every = tuple(replace(b, offset=offset) if b.tensors == ring.tensors else b for b in buffers)
+        return replace(plan, buffers=every, arena_bytes=1000 + 5 * row, arena_bound_bytes=0)
+
+    check(moved(overlap.distance), graph, target)
+    with pytest.raises(PlanError, match="not in the arena when they are read"):
+        check(moved(overlap.distance - row), graph, target)
