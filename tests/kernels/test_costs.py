@@ -49,8 +49,8 @@ def in_instructions(board, plan):
     return sum(region.work.cost for region in regions)
 
 
-# Boards with a Cortex-M7, whose convolutions have loops of more instructions in fewer cycles: the catalogue has
-# the instructions of a Cortex-M4.
+# Boards with a Cortex-M7, whose convolutions have loops of more instructions in fewer cycles: the
+# catalogue has the instructions of a Cortex-M4.
 OTHER_LOOPS = ("stm32f746g-disco",)
 
 
