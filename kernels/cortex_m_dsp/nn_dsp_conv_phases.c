@@ -39,9 +39,11 @@ void nn_dsp_conv_phases(const nn_conv_geometry *geometry, const void *constants,
             const int32_t groups = phase == 0 ? nn_run(out, x, window->x1 - x) / stride : 0;
             const int32_t pixels = groups > 0 ? nn_dsp_tile(groups) : 1;
             const int32_t end = nn_min(stride, phase + window->x1 - x);
-            nn_dsp_widen_inputs(&l, pixels, right / stride - one.kernel_w + 1);
-            compute_phases((const int8_t *)constants, offsets, phase, nn_min(end, g->kernel_w),
-                           pixels, (uint32_t *)scratch, &shape, out, y, x);
+            if (phase < g->kernel_w) { /* else they meet no input, and it may not be there */
+                nn_dsp_widen_inputs(&l, pixels, right / stride - one.kernel_w + 1);
+                compute_phases((const int8_t *)constants, offsets, phase, nn_min(end, g->kernel_w),
+                               pixels, (uint32_t *)scratch, &shape, out, y, x);
+            }
             x += (pixels - 1) * stride + end - phase;
         }
     }

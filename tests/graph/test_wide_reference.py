@@ -5,6 +5,9 @@ from dataclasses import replace
 import litert
 import numpy as np
 import pytest
+from ai_edge_litert import schema_py_generated as schema
+from flatfiles import FileOperator, FileTensor, constant
+from flatfiles import write as write_file
 
 from buildtool.api.checking.cases import WIDE, network
 from buildtool.base.errors import UnsupportedError
@@ -109,6 +112,25 @@ def test_what_has_no_int16_form_is_refused(add, words):
     net = WideNetBuilder(8)
     with pytest.raises(UnsupportedError, match=words):
         read_model(write_model(net.graph([add(net, net.input((1, 4, 4, 2)))])))
+
+
+@pytest.mark.parametrize("kind", ["CONV_2D", "TRANSPOSE_CONV"])
+def test_layers_whose_sums_litert_scales_in_32_bits_are_refused(kind):
+    """Their multipliers have 31 bits, those of 64-bit sums 16."""
+
+    def file(bias_type):
+        x, out = (FileTensor((1, 4, 4, 2), "int16", scale=scale) for scale in (0.003, 0.007))
+        weights = constant(np.ones((2, 1, 1, 2)), "int8", scale=0.02)
+        shape = [constant([1, 4, 4, 2])] if kind == "TRANSPOSE_CONV" else []
+        tensors = [*shape, *([weights, x] if shape else [x, weights]), out]
+        options = {"StrideW": 1, "StrideH": 1, "QuantizedBiasType": getattr(schema.TensorType, bias_type)}
+        table = "TransposeConvOptions" if shape else "Conv2DOptions"
+        op = FileOperator(kind, range(len(tensors) - 1), [len(tensors) - 1], table, options, version=4)
+        return write_file(tensors, [op], [tensors.index(x)], [len(tensors) - 1])
+
+    assert read_model(file("INT64")).ops
+    with pytest.raises(UnsupportedError, match="quantized_bias_type INT32"):
+        read_model(file("INT32"))
 
 
 def test_a_depthwise_layer_with_an_int32_bias_is_compared_with_litert():

@@ -106,6 +106,9 @@ def test_every_placement_leaves_the_same_bytes(family):
         for kind in sorted(KINDS[family]):
             count = PLACED if "pool" in kind else 24  # few windows of any size are squares
             assert record(recorder, KINDS[family][kind], count) > 1, kind
+        recorder.choose_in_turn()
+        for kind in ("convolution", "depthwise", "dense", "elementwise"):
+            record(recorder, small[kind], 24)
     assert any(r.twin is not None and r.formula > 0 for r in recorder.recorded)
     for board, toolchain in IMAGES[family]:
         recorder.check(toolchain, board)

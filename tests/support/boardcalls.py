@@ -12,6 +12,7 @@ says. Operators that another family serves are not repeated.
 import contextlib
 import ctypes
 import functools
+import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -88,6 +89,18 @@ class Recorder:
     def choose_lean(self) -> None:
         """Lets further calls be of the family's kernels with the least scratch."""
         self.select = of_an_operator(functools.partial(select_lean, self.target, self.family))
+
+    def choose_in_turn(self) -> None:
+        """Lets further calls be of all the family's kernels that plans may take for an operator, one for each
+        operator: the first, and where memory is short those with less scratch.
+        """
+        number = itertools.count()
+
+        def select_next(graph: Graph, op: Op) -> KernelVariant:
+            own = [v for v in leaner(self.target, graph, op) if v.sources[0].startswith(self.family + "/")]
+            return own[next(number) % len(own)] if own else select(self.target, graph, op)
+
+        self.select = of_an_operator(select_next)
 
     def compute(
         self, graph: Graph, op: Op, inputs: Sequence[View], out: View, window: tuple[int, int, int, int]

@@ -66,9 +66,22 @@ def _convert_bias(view: OpView, index: int, x: int) -> int:
     return index
 
 
+def _check_bias_type(view: OpView, options: Accessor, x: int) -> None:
+    """Raises UnsupportedError for a layer of int16, `x` being its input, that has biases of type int32.
+
+    LiteRT scales the 32-bit sums of such a layer by multipliers of 31 bits, but 64-bit sums by 16 bits.
+    """
+    is_wide = view.network.tensors[view.operand(x)].dtype is DType.INT16
+    if is_wide and options.QuantizedBiasType() == tflite.TensorType.INT32:
+        view.refuse(
+            "int16 with quantized_bias_type INT32", "convert with int64 biases, the converter's default"
+        )
+
+
 def decode_conv_2d(view: OpView) -> None:
     """Decodes CONV_2D. The filter has the layout OHWI."""
     options = view.options(tflite.Conv2DOptions)
+    _check_bias_type(view, options, 0)
     _, h, w, _ = view.image_shape(0)
     _, kh, kw, _ = view.image_shape(1)
     _add_layer(view, OpKind.CONV_2D, g.ConvAttrs(**_read_window(view, options, (h, w), (kh, kw))))
@@ -93,6 +106,7 @@ def decode_transpose_conv(view: OpView) -> None:
     The padding is that of the convolution in the other direction: from this output to this input.
     """
     options = view.options(tflite.TransposeConvOptions)
+    _check_bias_type(view, options, 2)
     shape = view.ints(0)
     if len(shape) != 4 or shape != view.output.shape:
         raise ModelError(f"output shape {list(view.output.shape)}, the parameter says {list(shape)}")
