@@ -260,7 +260,8 @@ void nn_depthwise_conv2d_s8_dsp(const nn_conv_geometry *geometry, const void *co
     l.places = nn_dsp_fill_padding(scratch, in->channels, l.constants->common.input_zero_point);
     l.held = 0;
     g = &l.geometry;
-    if (in->width == 1 && out->width == 1 && g->kernel_w == 1 && nn_apart(in, out)) {
+    if (in->width == 1 && out->width == 1 && g->kernel_w == 1 && g->pad_left == 0 &&
+        nn_apart(in, out)) {
         turn(&l.in);
         turn(&l.out);
         g->kernel_w = g->kernel_h;

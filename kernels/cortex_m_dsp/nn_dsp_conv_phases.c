@@ -14,6 +14,25 @@ static inline void compute_phases(const int8_t *constants, const int32_t *offset
     }
 }
 
+/* Widens the inputs of the outputs whose columns leave the remainders `phase` and more. The last of
+ * the tap columns is column `last`. Only the first phase has taps in all of them: what lies before
+ * those of `phase` has weights of zero, and may not be there. */
+static inline void widen(nn_dsp_layer *l, int32_t pixels, int32_t missing, int32_t last) {
+    const int32_t left = last - l->geometry->kernel_w + 1, first = left + missing;
+    const nn_view *in = l->in;
+    nn_view held;
+    if (missing > 0 && first > 0) {
+        held = *in;
+        held.x0 -= first;
+        held.width -= first;
+        l->in = &held;
+        nn_dsp_widen_inputs(l, pixels, -missing);
+        l->in = in;
+    } else {
+        nn_dsp_widen_inputs(l, pixels, left);
+    }
+}
+
 /* Whole groups of stride_w outputs go together, as far as they lie one behind the other. */
 void nn_dsp_conv_phases(const nn_conv_geometry *geometry, const void *constants, const nn_view *in,
                         const nn_view *out, const nn_window *window, void *scratch) {
@@ -40,7 +59,8 @@ void nn_dsp_conv_phases(const nn_conv_geometry *geometry, const void *constants,
             const int32_t pixels = groups > 0 ? nn_dsp_tile(groups) : 1;
             const int32_t end = nn_min(stride, phase + window->x1 - x);
             if (phase < g->kernel_w) { /* else they meet no input, and it may not be there */
-                nn_dsp_widen_inputs(&l, pixels, right / stride - one.kernel_w + 1);
+                const int32_t taps = nn_phase_taps(g->kernel_w, stride, phase);
+                widen(&l, pixels, one.kernel_w - taps, right / stride);
                 compute_phases((const int8_t *)constants, offsets, phase, nn_min(end, g->kernel_w),
                                pixels, (uint32_t *)scratch, &shape, out, y, x);
             }

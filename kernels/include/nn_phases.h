@@ -66,7 +66,7 @@ static inline void nn_phases_fill(const nn_conv_geometry *one, const void *block
 
 /* Rows of one phase go together where the output is no ring of rows. `bytes`: of a pixel's
  * channels, of which phases without taps are filled; 0: they are computed. `only`: no others than
- * these. */
+ * these, and all phases of a row have equally many columns of taps. */
 static inline void nn_phases_walk_of(int32_t bytes, int only, const nn_conv_geometry *geometry,
                                      const void *constants, const nn_view *in, const nn_view *out,
                                      const nn_window *window, void *scratch,
@@ -97,7 +97,7 @@ static inline void nn_phases_walk_of(int32_t bytes, int only, const nn_conv_geom
             if (only && has_taps) {
                 continue;
             }
-            one.kernel_w = nn_phase_taps(g->kernel_w, g->stride_w, column);
+            one.kernel_w = nn_phase_taps(g->kernel_w, g->stride_w, only ? 0 : column);
             one.pad_left = one.kernel_w - 1 - right / g->stride_w;
             const int32_t columns = (window->x1 - x + g->stride_w - 1) / g->stride_w;
             const void *block = (const int8_t *)constants + offset;

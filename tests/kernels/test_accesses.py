@@ -333,6 +333,7 @@ def rare_cases():
         yield depthwise((size, 2 * size + 3), 9, (size, size), (step, step), pad=size // 2)
     yield depthwise((3, 5), 13, (2, 3), (1, 2))
     yield depthwise((9, 1), 6, (5, 1))
+    yield depthwise((3, 1), 5, (2, 1), (3, 3), pad=1)  # one column, which is padding
     yield depthwise((4, 21), 3, (3, 2), pad=1)
     yield depthwise((2, 5), 1, (2, 5), pad=2)
     for taps in (5, 6, 7, 8, 11):
@@ -343,6 +344,8 @@ def rare_cases():
     yield depthwise((4, 19), 17, (3, 3), pad=1, multiplier=3)
     yield depthwise((12, 6), 18, (10, 7), pad=3, multiplier=2)
     yield transposed((3, 7), 17, 5, (3, 3), (2, 2))
+    yield transposed((3, 4), 4, 3, (1, 3), (2, 2))  # rows without taps, columns with one or two
+    yield transposed((2, 5), 2, 6, (2, 5), (3, 2))
     yield transposed((3, 7), 20, 4, (2, 2), (2, 2))
     yield conv((4, 7), 36, 54, (2, 3), groups=3)
     yield conv((4, 8), 80, 28, stride=(2, 2), groups=4, right=2)  # one-column windows with only padding

@@ -30,6 +30,8 @@ from buildtool.target.types import KernelVariant, Windows
 
 MOST_ROWS = 1 << 20
 
+Range = tuple[int, int]  # [first, end) of rows or columns
+
 
 def axes(graph: Graph, op: Op) -> tuple[Axis, Axis]:
     """Returns the row axis and the column axis of an operator that runs row by row (see `streams`)."""
@@ -140,7 +142,7 @@ def streams(graph: Graph, op: Op) -> bool:
     if op.kind in UNEVEN_KINDS:
         return True
     if op.kind in SLIDING_KINDS:
-        return _meets_input(graph, op)
+        return _meets_input(graph, op) and op.outputs[0] not in _made_of_padding(graph)
     if op.kind is OpKind.CONCATENATION:
         by_pixel = op.attrs == AxisAttrs(3)
     else:
@@ -156,6 +158,59 @@ def _meets_input(graph: Graph, op: Op) -> bool:
         if not any(axis.low(q) < n and axis.low(q) + axis.kernel > 0 for q in candidates):
             return False
     return True
+
+
+def _made_of_padding(graph: Graph) -> frozenset[int]:
+    """Returns the outputs of windows of which operators read no pixel but those that are padding alone.
+
+    Other windows of the same operator may meet its input, but later operators leave their pixels out. If it
+    ran row by row, nothing would ask for a row of its input.
+    """
+    found: frozenset[int] | None = graph.facts.get("made of padding")
+    if found is None:
+        found = graph.facts["made of padding"] = _find_made_of_padding(graph)
+    return found
+
+
+def _find_made_of_padding(graph: Graph) -> frozenset[int]:
+    found, needed = set[int](), dict[int, list[Range]]()  # tensor -> the rows and columns that are read
+
+    def whole(t: int) -> list[Range]:
+        return [(0, size) for size in graph.tensors[t].nhwc[1:3]]
+
+    def add(t: int, ranges: list[Range]) -> None:
+        old = needed.get(t, ranges)
+        needed[t] = [(min(a[0], b[0]), max(a[1], b[1])) for a, b in zip(old, ranges, strict=True)]
+
+    for t in graph.outputs:
+        add(t, whole(t))
+    for op in reversed(graph.ops):
+        out = op.outputs[0]
+        read = needed.get(out, whole(out))
+        by_window = op.kind in SLIDING_KINDS and len(graph.tensors[out].shape) == 4
+        by_pixel = not by_window and op.kind in PIXEL_KINDS and len(op.outputs) == 1
+        own = row_inputs(graph, op) if by_window or by_pixel else ()
+        for t in (t for t in op.inputs if t >= 0 and not graph.tensors[t].is_constant):
+            if t not in own:
+                add(t, whole(t))
+            elif by_pixel:
+                add(t, read)
+            else:
+                ranges = _read_by(axes(graph, op), read, graph.tensors[t].nhwc[1:3])
+                if any(low >= high for low, high in ranges):
+                    found.add(out)
+                    ranges = whole(t)
+                add(t, ranges)
+    return frozenset(found)
+
+
+def _read_by(along: tuple[Axis, Axis], read: list[Range], sizes: tuple[int, ...]) -> list[Range]:
+    """Returns the rows and the columns of an input that ranges of an output's rows and columns read."""
+    ranges = []
+    for axis, (low, high), size in zip(along, read, sizes, strict=True):
+        first, end = axis.read(np.array([low]), np.array([high]), size)
+        ranges.append((int(first[0]), int(end[0])))
+    return ranges
 
 
 def by_rows(graph: Graph, op: Op, kernel: KernelVariant | None) -> bool:

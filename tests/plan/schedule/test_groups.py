@@ -17,11 +17,14 @@ from plan_nets import any_groups, assembled, make_target, residual_nets
 from zeronet import SAME_3X3, Net
 
 from buildtool.base.errors import PlanError
+from buildtool.base.session import Session
 from buildtool.graph.macs import op_macs
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.types import OpKind, SliceAttrs
+from buildtool.options.values import PlanOptions
 from buildtool.plan.check.check import check
 from buildtool.plan.check.replay import replay
+from buildtool.plan.choose.choose import make_plan
 from buildtool.plan.schedule.inner import objection
 from buildtool.plan.schedule.overlap import IN_PLACE
 from buildtool.plan.schedule.rings import windows
@@ -279,3 +282,18 @@ def test_the_front_of_small_networks_of_branches_is_exact(graph, image, in_place
 @given(_modules() | _hourglasses() | _pyramids(), _images, _in_place)
 def test_the_front_of_networks_of_branches_is_exact(graph, image, in_place):
     _compare(graph, image, in_place)
+
+
+@pytest.mark.parametrize("objective", ["cost", "ram"])
+def test_an_operator_of_which_only_padding_is_read_runs_whole(objective: str) -> None:
+    """By rows, no step would ask for its input, which then has no place in the arena."""
+    net = NetBuilder(1)
+    x = net.conv(net.pad(net.input((1, 3, 22, 3)), ((0, 0), (2, 1), (2, 5), (0, 0))), 7, kernel=(4, 4))
+    x = net.pool(OpKind.AVERAGE_POOL_2D, net.unary(OpKind.LOGISTIC, x), kernel=(3, 2), stride=(1, 4))
+    x = net.pad(net.unary(OpKind.LOGISTIC, x), ((0, 0), (1, 0), (0, 0), (0, 0)))
+    x = net.pad(net.conv(x, 5, kernel=(1, 1)), ((0, 0), (0, 0), (2, 2), (0, 0)))
+    graph = rewrite(net.graph([net.conv(x, 1, kernel=(1, 1), stride=(3, 3))]))  # reads the first row alone
+    options = PlanOptions(objective=objective, image="stream")
+    plan = make_plan(graph, make_target(), options, Session())
+    (alone,) = (region for region in plan.regions if len(graph.ops) - 2 in region.ops)
+    assert tuple(alone.ops) == (len(graph.ops) - 2,)
