@@ -132,12 +132,17 @@ def print_odd(entries: list[Entry], board: str, toolchain: str, path: str, unit:
     print(f"\n{Path(board).stem}, {', '.join(sorted(compilers))}" + (f": {shown(ratios)}" if ratios else ""))
 
 
+def _absolute(board: str) -> str:
+    """Returns a board's name, or the absolute path of its file."""
+    return str(Path(board).resolve()) if board.endswith(".toml") else board
+
+
 def main() -> None:
     """Parses the command line, and prints."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("boards", nargs="*")
+    parser.add_argument("boards", nargs="*", type=_absolute)
     parser.add_argument("--toolchain", default="")
     parser.add_argument("--cycles", action="store_true")
     parser.add_argument("--odd", choices=("named", "tune", "show"))

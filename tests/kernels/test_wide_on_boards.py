@@ -112,7 +112,7 @@ def serves(family, kernel):
     [
         ("cortex_m_mve", "clang", 9 * COUNT),
         pytest.param("cortex_m_mve", "gcc", 9 * COUNT, marks=pytest.mark.slow),
-        pytest.param("cortex_m_dsp", "clang", 7 * COUNT, marks=pytest.mark.slow),
+        pytest.param("cortex_m_dsp", "clang", 6 * COUNT, marks=pytest.mark.slow),
         pytest.param("riscv", "", 6 * COUNT, marks=pytest.mark.slow),
         pytest.param("riscv_v", "", 6 * COUNT, marks=pytest.mark.slow),
     ],
