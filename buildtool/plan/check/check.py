@@ -40,6 +40,7 @@ from buildtool.plan.check.replay import replay
 from buildtool.plan.check.states import arena_groups, check_states
 from buildtool.plan.place.arena import arena_problem
 from buildtool.plan.schedule.timeline import Timeline
+from buildtool.plan.schedule.viewing import fits_words
 from buildtool.plan.types import Buffer, BufferKind, Load, Plan, Step
 from buildtool.target.catalogue import (
     ALIGNMENT,
@@ -72,6 +73,7 @@ def check(plan: Plan, graph: Graph, target: Target, *, made_for_it: bool = True)
     _check_identity(plan, graph, target, made_for_it)
     _check_numbers(plan, graph)
     kernels = _check_kernels(plan, graph, target)
+    _check_alignment_of_views(graph)
     check_contents(plan, graph)
     if not 0 <= plan.arena_bound_bytes <= plan.arena_bytes:
         raise PlanError(f"the plan's lower bound is {plan.arena_bound_bytes}, its arena {plan.arena_bytes}")
@@ -179,6 +181,18 @@ def _check_kernels(plan: Plan, graph: Graph, target: Target) -> list[KernelVaria
             raise PlanError(f"kernel '{name}' writes no part of a wider tensor's channels", operator=op.place)
         chosen.append(contract_for(variant, graph, op))
     return chosen
+
+
+def _check_alignment_of_views(graph: Graph) -> None:
+    """Raises PlanError if the pixels of a part are less aligned than those of a tensor of its own.
+
+    Kernels may load words, as far as the number of channels allows.
+    """
+    for t, part in parts(graph).items():
+        tensor, whole = graph.tensors[t], graph.tensors[part.whole]
+        if not fits_words(part.first * tensor.dtype.size, tensor.pixel_bytes, whole.pixel_bytes):
+            text = f"as a part of '{whole.name}' its pixels are less aligned than kernels may expect"
+            raise PlanError(text, tensor=tensor.name)
 
 
 def _check_brought(plan: Plan, graph: Graph, target: Target, kernels: Sequence[KernelVariant | None]) -> None:

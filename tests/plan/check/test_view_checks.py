@@ -124,6 +124,19 @@ def test_kernels_of_whole_tensors_are_refused(viewed):
         check(plan_layerwise(joined, TARGET), joined, whole, made_for_it=False)
 
 
+def test_views_that_are_less_aligned_than_a_tensor_are_refused():
+    """Kernels for Cortex-M load words of int16, where the number of channels is even."""
+    net = NetBuilder(9)
+    x = net.conv(net.input((1, 4, 4, 3)), 17)
+    ends = [net.conv(taken(net, x, first, 8), 8, kernel=(3, 3), same=True) for first in (1, 9)]
+    graph = rewrite(net.graph([net.elementwise(OpKind.ADD, *ends), net.mean(x)]))
+    position = next(p for p, op in enumerate(graph.ops) if op.kind in (OpKind.SLICE, OpKind.STRIDED_SLICE))
+    assert possible_views(graph, select_all(TARGET, graph)) == ()
+    forged = with_views(graph, [position])
+    with pytest.raises(PlanError, match="less aligned"):
+        check(plan_layerwise(forged, TARGET), forged, TARGET)
+
+
 def test_nothing_written_as_a_part_lies_over_an_input(viewed):
     maker = next(op for op in viewed.ops if op.outputs[0] in parts(viewed) and op.kind is OpKind.CONV_2D)
     assert "part of a wider tensor" in unsafe(viewed, maker, maker.inputs[0], Contract.ROW, 1 << 20)
