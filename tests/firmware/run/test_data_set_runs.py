@@ -275,7 +275,10 @@ def test_a_published_network_on_photographs_of_its_classes(tmp_path):
             if not member.name.startswith("airplane"):
                 break
             if member.isfile() and int(Path(member.name).stem) < 20:
-                archive.extract(member, photos, filter="data")
+                content = archive.extractfile(member)
+                assert content is not None
+                (photos / member.name).parent.mkdir(parents=True, exist_ok=True)
+                (photos / member.name).write_bytes(content.read())
     names = tmp_path / "names.txt"
     names.write_text("airplane automobile bird cat deer dog frog horse ship truck".replace(" ", "\n"))
     request = {"kind": "validate", "model": str(model), "board": "cortex-m4", "data": str(photos)}
